@@ -54,7 +54,9 @@ func Usagef(hint, format string, args ...any) *Error { return New(Usage, hint, f
 func Missingf(hint, format string, args ...any) *Error { return New(Missing, hint, format, args...) }
 
 // Exit ends a verb with a program's own exit code and prints nothing.
-func Exit(code int) *Error { return &Error{Code: code, Msg: fmt.Sprintf("exit status %d", code), Quiet: true} }
+func Exit(code int) *Error {
+	return &Error{Code: code, Msg: fmt.Sprintf("exit status %d", code), Quiet: true}
+}
 
 // Code is the exit code that an error stands for; nil is OK.
 func Code(err error) int {
