@@ -1,0 +1,68 @@
+# nearmetal: `make help` lists the targets.
+SHELL := /bin/bash
+export PATH := $(CURDIR)/.tools/go/bin:$(PATH)
+export CGO_ENABLED ?= 0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/nearmetal/nearmetal/internal/cli.Version=$(VERSION)
+LAB     := $(CURDIR)/.lab
+GOFILES  = $(shell git ls-files '*.go')
+TOOL     = go tool -modfile=tools.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test unit browser lab-test race lint fuzz golden check bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what building and testing needs (Debian packages, Go)
+	@scripts/setup.sh test
+
+build: ## build bin/nearmetal and bin/nearmetal-lab, static
+	@scripts/setup.sh build
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+demo: ## set everything up, run the main job end to end, show the result
+	@scripts/setup.sh demo
+	@$(MAKE) --no-print-directory build
+	@scripts/demo.sh $(LAB)
+
+test: ## unit, golden, CLI, fuzz seeds, browser, and a real Slurm cluster on this machine
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory unit browser lab-test
+
+unit: ## tests that need nothing but Go and a C compiler
+	go test ./...
+
+browser: ## the report page in real Chromium
+	go test -tags browser -count=1 ./internal/report/...
+
+lab-test: build ## tests on the lab: real slurmctld, srun, PMIx, Apptainer
+	@scripts/lab-test.sh $(LAB)
+
+race: ## unit tests under the race detector
+	CGO_ENABLED=1 go test -race ./...
+
+lint: ## gofmt, vet, staticcheck, shellcheck, import rules
+	@out=$$(gofmt -l $(GOFILES)); [ -z "$$out" ] || { echo "not gofmt'ed: $$out"; exit 1; }
+	go vet ./...
+	go vet -tags 'lab browser' ./...
+	$(TOOL) staticcheck ./...
+	shellcheck $$(git ls-files '*.sh') .ci/run
+	go test -count=1 ./internal/arch
+
+FUZZTIME ?= 20s
+fuzz: ## fuzz every parser for FUZZTIME (20s) each
+	@scripts/fuzz.sh $(FUZZTIME)
+
+golden: ## write the golden files anew
+	go test ./... -update
+
+check: lint test ## what CI runs
+
+bench: build ## measure what we claim (BENCH=run|launch|… one group)
+	@scripts/bench.sh $(LAB) $(BENCH)
+
+clean: ## stop the lab, remove what was built (the lab's root filesystems stay in .lab)
+	[ ! -x bin/nearmetal-lab ] || bin/nearmetal-lab down --dir $(LAB)
+	rm -rf bin bench-out
