@@ -29,6 +29,9 @@ type Target struct {
 	Kind    TargetKind `json:"kind"`
 	Image   string     `json:"image,omitempty"`   // .sif file or sandbox directory, absolute
 	Root    string     `json:"root,omitempty"`    // unpacked root directory, absolute
+	Loader  string     `json:"loader,omitempty"`  // unpacked: the image's own ld.so, absolute
+	Library []string   `json:"library,omitempty"` // unpacked: the image's library directories, absolute
+	Prefix  string     `json:"prefix,omitempty"`  // unpacked: where Open MPI was installed, absolute (ROOT/usr)
 	Path    []string   `json:"path,omitempty"`    // native: directories put before PATH
 	Modules []string   `json:"modules,omitempty"` // native: environment modules to load
 	NV      bool       `json:"nv,omitempty"`      // container: apptainer --nv
@@ -38,7 +41,8 @@ type Target struct {
 // EnvVar is one environment variable of the program.
 type EnvVar struct {
 	Name  string `json:"name"`
-	Value string `json:"value"` // any bytes but NUL; never evaluated by a shell
+	Value string `json:"value"`         // any bytes but NUL; never evaluated by a shell
+	Why   string `json:"why,omitempty"` // reason, when nearmetal set it
 }
 
 // Bind is a host path made visible in the container.
@@ -46,6 +50,7 @@ type Bind struct {
 	Source   string `json:"source"`
 	Dest     string `json:"dest,omitempty"` // "" is the same path
 	ReadOnly bool   `json:"read_only,omitempty"`
+	Why      string `json:"why,omitempty"` // reason, when nearmetal set it
 }
 
 // Plan is one job step. The zero value of a field leaves the choice to Slurm.
@@ -72,6 +77,8 @@ type Plan struct {
 	Env         []EnvVar      `json:"env,omitempty"`           // for the program
 	Binds       []Bind        `json:"binds,omitempty"`         // container only
 	Workdir     string        `json:"workdir,omitempty"`       // working directory, both worlds
+	Exact       bool          `json:"exact,omitempty"`         // --exact: only the CPUs asked for, so that steps share an allocation
+	KillOnBad   bool          `json:"kill_on_bad,omitempty"`   // --kill-on-bad-exit=1: one dead rank ends the step
 	Target      Target        `json:"target"`
 	Program     []string      `json:"program"` // argument vector
 }

@@ -26,12 +26,13 @@ func deps() cli.Deps {
 	out, err := term.IsTerminal(int(os.Stdout.Fd())), term.IsTerminal(int(os.Stderr.Fd()))
 	return cli.Deps{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Terminal: err && os.Getenv("TERM") != "dumb",
-		Color:    out && os.Getenv("NO_COLOR") == "",
-		Width:    width(),
-		Runner:   runner.Real{},
-		Getenv:   os.Getenv,
-		Now:      time.Now,
+		Interactive: term.IsTerminal(int(os.Stdin.Fd())),
+		Terminal:    err && os.Getenv("TERM") != "dumb",
+		Color:       out && os.Getenv("NO_COLOR") == "",
+		Width:       width(),
+		Runner:      runner.Real{},
+		Getenv:      os.Getenv,
+		Now:         time.Now,
 	}
 }
 

@@ -24,20 +24,23 @@ var Version = "dev"
 
 // Deps is what the verbs reach the world through.
 type Deps struct {
-	In       io.Reader
-	Out      io.Writer // data
-	Err      io.Writer // talk, progress, errors
-	Terminal bool      // Err is a terminal: progress may be drawn
-	Color    bool      // Out is a terminal and NO_COLOR is not set
-	Width    int       // columns of the terminal, 80 when there is none
-	Runner   runner.Runner
-	Getenv   func(string) string
-	Now      func() time.Time
+	In          io.Reader
+	Out         io.Writer // data
+	Err         io.Writer // talk, progress, errors
+	Interactive bool      // In is a terminal
+	Terminal    bool      // Err is a terminal: progress may be drawn
+	Color       bool      // Out is a terminal and NO_COLOR is not set
+	Width       int       // columns of the terminal, 80 when there is none
+	Runner      runner.Runner
+	Getenv      func(string) string
+	Now         func() time.Time
 }
 
 // verbs is the catalogue of commands, in the order of the main job.
 func verbs(d Deps) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newRun(d, runRun),
+	}
 }
 
 // Main runs the command line and gives the process's exit code.

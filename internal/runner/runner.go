@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -30,6 +31,11 @@ type Cmd struct {
 	// Own gives the program a process group of its own, so that Ctrl-C on the
 	// terminal reaches us alone and the context decides what it gets.
 	Own bool
+	// Signals are passed on to the program as they come (its group with Own).
+	Signals <-chan os.Signal
+	// Tied sends the program SIGTERM when we die, SIGKILL included (prctl(2),
+	// PR_SET_PDEATHSIG).
+	Tied bool
 	// Grace is how long a cancelled program has between SIGTERM and SIGKILL;
 	// 0 is 5 s.
 	Grace time.Duration
@@ -70,10 +76,23 @@ func (Real) Run(ctx context.Context, c Cmd) (Result, error) {
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Stdin, c.Stdout, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.Own}
+	if c.Tied {
+		// The signal comes when the thread that forked ends, so it must not
+		// end before the program (golang.org/issue/27505).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
 	cmd.Cancel = func() error { return stop(cmd.Process.Pid, c.Own) }
 	cmd.WaitDelay = grace(c.Grace)
 	res := Result{Start: time.Now()}
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		stopped := make(chan struct{})
+		go forward(cmd.Process.Pid, c.Own, c.Signals, stopped)
+		err = cmd.Wait()
+		close(stopped)
+	}
 	res.End = time.Now()
 	if cmd.ProcessState == nil {
 		return res, err
@@ -96,11 +115,28 @@ func grace(d time.Duration) time.Duration {
 	return d
 }
 
-func stop(pid int, group bool) error {
+func stop(pid int, group bool) error { return send(pid, group, syscall.SIGTERM) }
+
+func send(pid int, group bool, sig syscall.Signal) error {
 	if group {
-		return syscall.Kill(-pid, syscall.SIGTERM)
+		pid = -pid
 	}
-	return syscall.Kill(pid, syscall.SIGTERM)
+	return syscall.Kill(pid, sig)
+}
+
+// forward passes signals on until stopped; a program that is gone has no use
+// for them.
+func forward(pid int, group bool, signals <-chan os.Signal, stopped <-chan struct{}) {
+	for {
+		select {
+		case <-stopped:
+			return
+		case s := <-signals:
+			if sig, ok := s.(syscall.Signal); ok {
+				_ = send(pid, group, sig)
+			}
+		}
+	}
 }
 
 // status gives the exit code a shell would report.
