@@ -3,7 +3,7 @@
 # probe compiled natively, and an image made by nearmetal from a recipe.
 #   . scripts/lab-env.sh LAB_DIR
 LAB=$1
-SHARED=$LAB/cluster/shared
+SHARED=$LAB/shared
 IMAGE=/shared/images/openmpi-debian.sif
 labctl() { bin/nearmetal-lab "$@" --dir "$LAB"; }
 # The lab's own flags come first: what follows NODE belongs to the command.

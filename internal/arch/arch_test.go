@@ -142,15 +142,10 @@ func imports(path string) ([]string, error) {
 }
 
 func height(dir string) int {
-	for h, names := range layers {
-		if under(dir, names) {
-			return h
-		}
-	}
-	if under(dir, append(exempt, "internal/arch", "internal/labtest")) {
+	if under(dir, exempt) || under(dir, []string{"internal/arch", "internal/labtest"}) {
 		return len(layers)
 	}
-	return -1
+	return slices.IndexFunc(layers, func(names []string) bool { return under(dir, names) })
 }
 
 func under(path string, dirs []string) bool {
