@@ -39,6 +39,8 @@ type Deps struct {
 // verbs is the catalogue of commands, in the order of the main job.
 func verbs(d Deps) []*cobra.Command {
 	return []*cobra.Command{
+		newInit(d, runInit),
+		newDef(d, runDef),
 		newRun(d, runRun),
 	}
 }

@@ -1,0 +1,103 @@
+// Package defs turns a recipe into an Apptainer definition.
+//
+//	recipe.yaml ─→ Decode ─→ Recipe ─→ Validate ─→ Render ─→ Definition ─→ (apptainer build)
+//	                                                             ↑
+//	any .def file ──────────────────────────────→ Parse ─→ []Stage
+//
+// A recipe is portable: no site, no host, no user in it. Nothing that a recipe
+// says is ever read as a section, a template or a shell word: a value arrives
+// literally, or the recipe is refused with the line it stands on.
+package defs
+
+// Recipe is what an image is made of. The zero value of a field means that
+// the recipe does not say.
+type Recipe struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Base        Base              `json:"base"`
+	Provider    string            `json:"provider"`
+	Stack       Stack             `json:"stack"`
+	Packages    Packages          `json:"packages"`
+	Files       []File            `json:"files,omitempty"`
+	Build       []Step            `json:"build,omitempty"` // in the build stage
+	Final       []Step            `json:"final,omitempty"` // in the final stage
+	Copy        []Copy            `json:"copy,omitempty"`  // build stage → final stage
+	Env         map[string]string `json:"env,omitempty"`
+	Prepend     []Prepend         `json:"prepend,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Runscript   *Step             `json:"runscript,omitempty"`
+	Test        []Step            `json:"test,omitempty"`
+	Probe       bool              `json:"probe"`
+
+	lines map[string]int // field path → line of the file, for Validate
+}
+
+// Base is the root filesystem that both stages start from.
+type Base struct {
+	From   string `json:"from"`             // docker, localimage or debootstrap
+	Ref    string `json:"ref,omitempty"`    // docker: [registry/]name[:tag]
+	Digest string `json:"digest,omitempty"` // docker: sha256:<64 hex>
+	Path   string `json:"path,omitempty"`   // localimage: SIF file or sandbox directory
+	Suite  string `json:"suite,omitempty"`  // debootstrap: trixie, noble …
+	Mirror string `json:"mirror,omitempty"` // debootstrap: http(s) URL
+	Distro string `json:"distro,omitempty"` // debian, ubuntu, rocky, alma, opensuse
+}
+
+// Stack is the communication software that the image carries.
+type Stack struct {
+	MPI        Component   `json:"mpi"`                  // openmpi or mpich
+	Components []Component `json:"components,omitempty"` // pmix, ucx, libfabric; in the catalogue's order
+}
+
+// Component is one piece of the stack. Version is a prefix in whole numbers:
+// 5.0 accepts 5.0.7 and refuses 5.01; "" accepts any.
+type Component struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// Packages are the distribution's packages beyond the stack's own.
+type Packages struct {
+	Build   []string `json:"build,omitempty"`   // build stage only
+	Runtime []string `json:"runtime,omitempty"` // final stage
+}
+
+// File is copied from beside the recipe into a stage.
+type File struct {
+	From   string `json:"from"` // relative to the recipe, below it
+	To     string `json:"to"`   // absolute
+	Stage  string `json:"stage"`
+	SHA256 string `json:"sha256,omitempty"` // of the content; see Sum
+}
+
+// Stages that a File may go to.
+const (
+	StageBuild = "build"
+	StageFinal = "final"
+)
+
+// Step is one command: an argument vector that no shell reads, or a script for
+// /bin/sh -e. Exactly one of the two is set.
+type Step struct {
+	Argv   []string `json:"run,omitempty"`
+	Script string   `json:"script,omitempty"`
+}
+
+// Copy takes a file or directory from the build stage to the final stage.
+type Copy struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Prepend puts directories before what a search path holds when the container
+// starts.
+type Prepend struct {
+	Name string   `json:"name"`
+	Dirs []string `json:"dirs"`
+}
+
+// Definition is a rendered recipe.
+type Definition struct {
+	Text   string // for `apptainer build`
+	Digest string // sha256:<hex> of the recipe, also a label of the image
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/nearmetal/nearmetal/defs"
+	"github.com/nearmetal/nearmetal/internal/fail"
+)
+
+// InitOptions is what `nearmetal init` was asked.
+type InitOptions struct {
+	Dir   string
+	From  string
+	List  bool
+	Force bool
+}
+
+func newInit(d Deps, runF func(Deps, InitOptions) error) *cobra.Command {
+	o := InitOptions{Dir: "."}
+	c := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "write a commented recipe to start from",
+		Example: `  nearmetal init
+  nearmetal init --list
+  nearmetal init myproject --from openmpi-debian`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.Dir = args[0]
+			}
+			return runF(d, o)
+		},
+	}
+	c.Flags().StringVar(&o.From, "from", "openmpi-debian", "the `NAME` of the recipe to copy")
+	c.Flags().BoolVar(&o.List, "list", false, "list the recipes that there are")
+	c.Flags().BoolVar(&o.Force, "force", false, "overwrite a recipe that is there")
+	return c
+}
+
+func runInit(d Deps, o InitOptions) error {
+	if o.List {
+		return listExamples(d.Out)
+	}
+	e, ok := defs.FindExample(o.From)
+	if !ok {
+		return fail.Usagef("nearmetal init --list", "no recipe is called %q", o.From)
+	}
+	path := filepath.Join(o.Dir, e.Name+".yaml")
+	if _, err := os.Lstat(path); err == nil && !o.Force {
+		return fail.Usagef("nearmetal init --force "+o.Dir, "%s is there already", path)
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return fail.New(fail.Failed, "", "%w", err)
+	}
+	if err := renameio.WriteFile(path, []byte(e.Text), 0o644); err != nil {
+		return fail.New(fail.Failed, "", "%w", err)
+	}
+	fmt.Fprintf(d.Err, "wrote %s; next: nearmetal build %s -o %s.sif\n", path, path, e.Name)
+	return nil
+}
+
+func listExamples(w io.Writer) error {
+	for _, e := range defs.Examples() {
+		r, err := defs.Decode(strings.NewReader(e.Text))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%-20s %s\n", e.Name, r.Description)
+	}
+	return nil
+}
