@@ -1,12 +1,12 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,15 +23,12 @@ const cgroupRoot = "/sys/fs/cgroup"
 var controllers = []string{"cpuset", "memory", "freezer", "cpuacct", "devices"}
 
 // chooseSlurm decides the form of Slurm. cpus 0 means unasked.
-func (l *Lab) chooseSlurm(want string, cpus int, all []proc) (Slurm, error) {
+func (l *Lab) chooseSlurm(want string, cpus int) (Slurm, error) {
 	topo, err := readTopology(os.DirFS("/sys"))
 	if err != nil {
 		topo = flat(runtime.NumCPU())
 	}
 	why := cgroupObstacle(cgroupRoot, topo, cpus)
-	if other := otherCgroupLab(all, l.ID()); why == "" && other != "" {
-		why = "the lab in " + other + " uses the machine's control groups"
-	}
 	return decideSlurm(want, cpus, topo, memoryMB(), why)
 }
 
@@ -65,8 +62,9 @@ func cgroupObstacle(root string, topo topology, cpus int) string {
 	}
 	for _, c := range controllers {
 		dir := filepath.Join(root, c)
-		if _, err := os.Stat(filepath.Join(dir, "release_agent")); err != nil {
-			return fmt.Sprintf("%s is not the root of a version 1 control group hierarchy", dir)
+		// Only version 1 has a file of this name (cgroups(7)).
+		if _, err := os.Stat(filepath.Join(dir, "tasks")); err != nil {
+			return fmt.Sprintf("%s is not a version 1 control group hierarchy", dir)
 		}
 		if err := unix.Access(dir, unix.W_OK); err != nil {
 			return fmt.Sprintf("%s: %v", dir, err)
@@ -75,44 +73,64 @@ func cgroupObstacle(root string, topo topology, cpus int) string {
 	return ""
 }
 
-// otherCgroupLab is the directory of another lab that has Slurm's control
-// groups in use: slurmd names them by node, so that two labs would collide.
-func otherCgroupLab(all []proc, id string) string {
-	for _, p := range all {
-		if p.id != id && p.slurm == ModeCgroup {
-			return p.dir
-		}
-	}
-	return ""
+// labGroup is the lab's control group in each hierarchy. The nodes see it as
+// the root of all groups (cgroup_namespaces(7)), so that two labs, and a real
+// slurmd of the machine, do not meet.
+func labGroup(root, controller, id string) string {
+	return filepath.Join(root, controller, "nearmetal_"+id)
 }
 
-var labCgroup = regexp.MustCompile(`^slurm_(n(1[0-6]|[1-9]))$`)
-
-// removeCgroups removes what the nodes' slurmd left below cgroup; the kernel
-// needs a moment until killed processes have left their groups.
-func removeCgroups(root string) error {
-	var err error
-	for range 100 {
-		if err = tryRemoveCgroups(root); err == nil {
-			return nil
+// makeCgroups makes the lab's groups. One of cpuset takes no process before it
+// has CPUs and memory nodes.
+func makeCgroups(root, id string) error {
+	for _, c := range controllers {
+		dir := labGroup(root, c, id)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	return err
+	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+		b, err := os.ReadFile(filepath.Join(root, "cpuset", f))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(labGroup(root, "cpuset", id), f), b, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func tryRemoveCgroups(root string) error {
-	dirs, err := filepath.Glob(filepath.Join(root, "*", "slurm_n*"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, d := range dirs {
-		if labCgroup.MatchString(filepath.Base(d)) {
-			errs = append(errs, rmdirTree(d))
+// joinCgroups moves our process into the lab's groups and makes them the root
+// of what this thread and its children see.
+func joinCgroups(root, id string) error {
+	for _, c := range controllers {
+		if err := os.WriteFile(filepath.Join(labGroup(root, c, id), "cgroup.procs"), []byte("0"), 0o644); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("cgroup namespace: %w", err)
+	}
+	return nil
+}
+
+// removeCgroups removes the lab's groups; the kernel needs a moment until
+// killed processes have left them.
+func removeCgroups(ctx context.Context, root, id string) error {
+	for i := 0; ; i++ {
+		var errs []error
+		for _, c := range controllers {
+			errs = append(errs, rmdirTree(labGroup(root, c, id)))
+		}
+		err := errors.Join(errs...)
+		if err == nil || i == 100 {
+			return err
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // rmdirTree removes a control group and those below it; its files go with it.

@@ -41,25 +41,14 @@ func (l *Lab) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := l.settings()
-	if err != nil {
-		return err
-	}
-	groups := set != nil && set.Slurm.Mode == ModeCgroup
 	var mine []proc
 	for _, p := range all {
 		if p.id == l.ID() {
 			mine = append(mine, p)
-			groups = groups || p.slurm == ModeCgroup
 		}
 	}
-	if err := end(ctx, mine); err != nil {
+	if err := errors.Join(end(ctx, mine), removeCgroups(ctx, cgroupRoot, l.ID())); err != nil {
 		return err
-	}
-	if groups && otherCgroupLab(all, l.ID()) == "" {
-		if err := removeCgroups(cgroupRoot); err != nil {
-			return err
-		}
 	}
 	if err := os.RemoveAll(l.path("run")); err != nil {
 		return err

@@ -99,9 +99,9 @@ func enter(pid int, hostNet bool) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
 	}
-	kinds := []string{"uts", "ipc", "net", "pid", "mnt"}
+	kinds := []string{"uts", "ipc", "cgroup", "net", "pid", "mnt"}
 	if hostNet {
-		kinds = []string{"uts", "ipc", "pid", "mnt"}
+		kinds = []string{"uts", "ipc", "cgroup", "pid", "mnt"}
 	}
 	var fds []int
 	for _, k := range kinds {

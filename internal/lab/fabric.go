@@ -18,8 +18,8 @@ const bridgeName = "br0"
 
 // startFabric starts the process that holds the lab's network namespace, which
 // has no link to the machine's own network.
-func (l *Lab) startFabric(ctx context.Context, mode string) (proc, error) {
-	c, err := l.spawn(argFabric, unix.CLONE_NEWNET, l.marks(fabric, mode), 0)
+func (l *Lab) startFabric(ctx context.Context) (proc, error) {
+	c, err := l.spawn(argFabric, unix.CLONE_NEWNET, l.marks(fabric), 0)
 	if err != nil {
 		return proc{}, err
 	}
@@ -27,14 +27,14 @@ func (l *Lab) startFabric(ctx context.Context, mode string) (proc, error) {
 	if err := errors.Join(c.configure(struct{}{}), c.ready(ctx)); err != nil {
 		return proc{}, fmt.Errorf("the lab's network: %w", err)
 	}
-	return proc{pid: pid, id: l.ID(), dir: l.Dir, node: fabric, slurm: mode}, nil
+	return proc{pid: pid, id: l.ID(), dir: l.Dir, node: fabric}, nil
 }
 
 // marks is the whole environment of a process that holds the lab up.
-func (l *Lab) marks(node, mode string) []string {
+func (l *Lab) marks(node string) []string {
 	return []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-		markID + "=" + l.ID(), markDir + "=" + l.Dir, markNode + "=" + node, markSlurm + "=" + mode,
+		markID + "=" + l.ID(), markDir + "=" + l.Dir, markNode + "=" + node,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/nearmetal/nearmetal/internal/runner"
@@ -28,16 +29,16 @@ type nodeConfig struct {
 	Home       string
 	Shared     string
 	Bases      string // bound at /shared/bases
-	Cgroup     bool
 	MungeKey   []byte
+	Groups     string // the lab's control groups; "" without
 }
 
 // startNode starts one node and waits until its daemons were started.
-func (l *Lab) startNode(ctx context.Context, fabricPid int, mode string, cfg nodeConfig) error {
+func (l *Lab) startNode(ctx context.Context, fabricPid int, cfg nodeConfig) error {
 	if err := l.freshUpper(cfg.Name); err != nil {
 		return err
 	}
-	c, err := l.spawn(argNode, nodeNamespaces, l.marks(cfg.Name, mode), 0)
+	c, err := l.spawn(argNode, nodeNamespaces, l.marks(cfg.Name), 0)
 	if err != nil {
 		return err
 	}
@@ -67,9 +68,16 @@ func (l *Lab) freshUpper(node string) error {
 // nodeInit is the first process of a node: it makes the node's file system,
 // network and daemons, then becomes tini, which reaps what is left to it.
 func nodeInit() error {
+	// The control group namespace is this thread's: all that follows starts from it.
+	runtime.LockOSThread()
 	var cfg nodeConfig
 	if err := readConfig(&cfg); err != nil {
 		return err
+	}
+	if cfg.Groups != "" {
+		if err := joinCgroups(cgroupRoot, cfg.Groups); err != nil {
+			return err
+		}
 	}
 	steps := []func(nodeConfig) error{
 		func(c nodeConfig) error { return unix.Sethostname([]byte(c.Name)) },
@@ -139,10 +147,29 @@ func mountSystem(c nodeConfig) error {
 		mount("tmpfs", c.root("tmp"), "tmpfs", 0, "mode=1777"),
 		mount("tmpfs", c.root("dev"), "tmpfs", 0, "mode=755"),
 	)
-	if err != nil || !c.Cgroup {
+	if err != nil || c.Groups == "" {
 		return err
 	}
-	return bind("/sys/fs/cgroup", c.root("sys/fs/cgroup"), unix.MS_REC)
+	return mountCgroups(c)
+}
+
+// mountCgroups shows the lab's control groups where Slurm looks for the
+// machine's.
+func mountCgroups(c nodeConfig) error {
+	dir := c.root(cgroupRoot)
+	if err := mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755"); err != nil {
+		return err
+	}
+	for _, name := range controllers {
+		target := filepath.Join(dir, name)
+		if err := os.Mkdir(target, 0o755); err != nil {
+			return err
+		}
+		if err := bind(labGroup(cgroupRoot, name, c.Groups), target, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func makeDevices(c nodeConfig) error {

@@ -17,10 +17,9 @@ import (
 // again by these, never by a remembered pid, which may have been given to
 // another process since.
 const (
-	markID    = "NEARMETAL_LAB_MARK"
-	markDir   = "NEARMETAL_LAB_MARK_DIR"
-	markNode  = "NEARMETAL_LAB_MARK_NODE"
-	markSlurm = "NEARMETAL_LAB_MARK_SLURM"
+	markID   = "NEARMETAL_LAB_MARK"
+	markDir  = "NEARMETAL_LAB_MARK_DIR"
+	markNode = "NEARMETAL_LAB_MARK_NODE"
 )
 
 // fabric is the role of the process that holds the lab's network.
@@ -30,7 +29,6 @@ const fabric = "fabric"
 type proc struct {
 	pid           int
 	id, dir, node string
-	slurm         string
 }
 
 // scan finds the processes of every lab on this machine.
@@ -82,8 +80,6 @@ func parseMarks(environ []byte) proc {
 			p.dir = value
 		case markNode:
 			p.node = value
-		case markSlurm:
-			p.slurm = value
 		}
 	}
 	return p

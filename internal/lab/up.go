@@ -107,7 +107,7 @@ func (l *Lab) upFresh(ctx context.Context, o Options) (*Status, error) {
 	}
 	fab, set, err := l.begin(ctx, o, suite, roots)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.clear(context.WithoutCancel(ctx)))
 	}
 	l.say("Slurm's %s form (%s), %d CPUs a node", set.Slurm.Mode, set.Slurm.Reason, set.Slurm.CPUs)
 	st, err := l.bringUp(ctx, set, roots, fab, names(o.Nodes))
@@ -118,19 +118,8 @@ func (l *Lab) upFresh(ctx context.Context, o Options) (*Status, error) {
 }
 
 // begin settles the form of Slurm, writes the settings and starts the network.
-// Only one lab of the machine does so at a time, so that two cannot both take
-// the control groups.
 func (l *Lab) begin(ctx context.Context, o Options, suite string, roots Roots) (proc, *Settings, error) {
-	release, err := l.lock(ctx, filepath.Join(os.TempDir(), "nearmetal-lab.lock"))
-	if err != nil {
-		return proc{}, nil, err
-	}
-	defer release()
-	all, err := scan("/proc")
-	if err != nil {
-		return proc{}, nil, err
-	}
-	slurm, err := l.chooseSlurm(orDefault(o.Slurm, ModeAuto), o.CPUs, all)
+	slurm, err := l.chooseSlurm(orDefault(o.Slurm, ModeAuto), o.CPUs)
 	if err != nil {
 		return proc{}, nil, err
 	}
@@ -138,7 +127,12 @@ func (l *Lab) begin(ctx context.Context, o Options, suite string, roots Roots) (
 	if err := errors.Join(l.prepareDir(roots.Node), l.writeSlurmConf(slurm, o.Nodes), l.save(set)); err != nil {
 		return proc{}, nil, err
 	}
-	fab, err := l.startFabric(ctx, slurm.Mode)
+	if slurm.Mode == ModeCgroup {
+		if err := makeCgroups(cgroupRoot, l.ID()); err != nil {
+			return proc{}, nil, err
+		}
+	}
+	fab, err := l.startFabric(ctx)
 	return fab, set, err
 }
 
@@ -149,7 +143,7 @@ func (l *Lab) prepareDir(root string) error {
 			return err
 		}
 	}
-	if err := os.Chmod(l.path("shared"), 0o1777); err != nil {
+	if err := os.Chmod(l.path("shared"), 0o777|os.ModeSticky); err != nil {
 		return err
 	}
 	key := make([]byte, 128)
@@ -257,7 +251,7 @@ func (l *Lab) bringUp(ctx context.Context, set *Settings, roots Roots, fab proc,
 	errs := make([]error, len(nodes))
 	for i, name := range nodes {
 		cfg := l.nodeConfig(name, set, roots, key)
-		start := func() { errs[i] = l.startNode(ctx, fab.pid, set.Slurm.Mode, cfg) }
+		start := func() { errs[i] = l.startNode(ctx, fab.pid, cfg) }
 		if name == Head {
 			start()
 			continue
@@ -282,9 +276,13 @@ func (l *Lab) nodeConfig(name string, set *Settings, roots Roots, key []byte) no
 			number = i
 		}
 	}
+	groups := ""
+	if set.Slurm.Mode == ModeCgroup {
+		groups = l.ID()
+	}
 	return nodeConfig{
 		Name: name, Addr: addr(number), Root: roots.Node, Run: l.path("run"), Home: l.path("home"), Shared: l.path("shared"),
-		Bases: roots.Bases, Cgroup: set.Slurm.Mode == ModeCgroup, MungeKey: key,
+		Bases: roots.Bases, MungeKey: key, Groups: groups,
 	}
 }
 

@@ -3,6 +3,11 @@
 # that lives is left alone. Usage: start.sh NODE
 set -eu
 node=$1
+# Daemons belong to the node's control groups, also when they are started anew
+# from outside; without control groups there is nothing to join.
+for procs in /sys/fs/cgroup/*/cgroup.procs; do
+	if [ -e "$procs" ]; then echo $$ >"$procs"; fi
+done
 running() { pgrep -x "$1" >/dev/null; }
 install -d -o munge -g munge -m 755 /run/munge
 install -d -o munge -g munge -m 700 /var/log/munge /var/lib/munge
