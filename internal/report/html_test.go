@@ -1,0 +1,145 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nearmetal/nearmetal/internal/compare"
+)
+
+func TestHTML(t *testing.T) {
+	golden(t, "small.html", render(t, small().report(), FormatHTML, Style{}))
+}
+
+// elements lists what a page is made of: each start tag with its attributes.
+func elements(t *testing.T, page []byte) (tags []xml.StartElement) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return tags
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := tok.(xml.StartElement); ok {
+			tags = append(tags, e.Copy())
+		}
+	}
+}
+
+func TestHostileTextStaysTextInHTML(t *testing.T) {
+	for _, text := range hostileTexts {
+		for _, e := range elements(t, render(t, hostile(text), FormatHTML, Style{})) {
+			switch e.Name.Local {
+			case "script", "img", "b", "iframe", "object":
+				t.Fatalf("%q: element %s got through", text, e.Name.Local)
+			}
+			for _, a := range e.Attr {
+				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") || a.Name.Local == "style" {
+					t.Fatalf("%q: attribute %s got through", text, a.Name.Local)
+				}
+				if a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") && !strings.HasPrefix(a.Value, "data:") {
+					t.Fatalf("%q: link to %s", text, a.Value)
+				}
+			}
+		}
+	}
+}
+
+func TestPageLoadsNothing(t *testing.T) {
+	page := render(t, usual().report(), FormatHTML, Style{})
+	for _, e := range elements(t, page) {
+		for _, a := range e.Attr {
+			if a.Name.Local == "src" || a.Name.Local == "srcset" || strings.Contains(a.Value, "http:") || strings.Contains(a.Value, "https:") {
+				t.Errorf("<%s %s=%q>", e.Name.Local, a.Name.Local, a.Value)
+			}
+		}
+	}
+	if regexp.MustCompile(`url\(|@import`).Match(page) {
+		t.Error("the style sheet loads something")
+	}
+}
+
+func TestEveryClassOfTheDrawingsHasAStyle(t *testing.T) {
+	page := render(t, usual().report(), FormatHTML, Style{})
+	for _, m := range regexp.MustCompile(`<(?:path|text) class="([^"]+)"`).FindAllSubmatch(page, -1) {
+		if !bytes.Contains(page, []byte("."+string(m[1])+" {")) {
+			t.Fatalf("class %s has no style: it would be drawn unseen", m[1])
+		}
+	}
+}
+
+func TestSameReportSameBytes(t *testing.T) {
+	r := small().report()
+	if !bytes.Equal(render(t, r, FormatHTML, Style{}), render(t, r, FormatHTML, Style{})) {
+		t.Error("two pages of one report differ")
+	}
+}
+
+// large has 100,000 samples and more.
+func large() Report {
+	s := usual()
+	s.blocks, s.repeat = 20, 18
+	return s.report()
+}
+
+func TestPageOfManySamplesIsSmallAndFast(t *testing.T) {
+	r := large()
+	if len(r.Samples) < 100_000 {
+		t.Fatalf("only %d samples", len(r.Samples))
+	}
+	before := cpuTime(t)
+	page := render(t, r, FormatHTML, Style{})
+	took := cpuTime(t) - before
+	t.Logf("%d samples: %d bytes in %v of CPU time", len(r.Samples), len(page), took)
+	if len(page) >= 1_000_000 {
+		t.Errorf("page of %d bytes", len(page))
+	}
+	if took > 3*time.Second {
+		t.Errorf("page took %v", took)
+	}
+	if !bytes.Contains(page, []byte(`download="samples.csv.gz"`)) && !bytes.Contains(page, []byte("too many to put into this page")) {
+		t.Error("the page does not say where the raw data are")
+	}
+}
+
+// cpuTime is what this process has used: wall time on a busy machine says
+// nothing about the page.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkPage100k(b *testing.B) {
+	r := large()
+	for b.Loop() {
+		if err := r.HTML(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestPageOfTwoRunsWithoutNoiseFloor(t *testing.T) {
+	samples := small().samples()
+	c := compare.CompareRuns(samples, samples, compare.Options{Base: "native", Other: "container", BaseLabel: "site A", OtherLabel: "site B"})
+	page := render(t, Report{Comparison: c}, FormatHTML, Style{})
+	for _, want := range []string{"site A", "site B", "Mann–Whitney", "noise floor is not known"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+}
