@@ -35,20 +35,23 @@ func (s logShift) effect(n int, o Options) Effect {
 	centre := s.median()
 	return Effect{
 		N:          n,
-		Ratio:      math.Exp(centre),
-		Lo:         math.Exp(lo - s.rounding),
-		Hi:         math.Exp(hi + s.rounding),
+		Ratio:      expBounded(centre),
+		Lo:         expBounded(lo - s.rounding),
+		Hi:         expBounded(hi + s.rounding),
 		Level:      level,
 		Reached:    level >= o.Confidence,
 		Exact:      s.cum != nil,
 		P:          min(1, 2*min(s.above(0), s.below(0))),
 		PSlower:    s.above(margin),
 		PFaster:    s.below(-margin),
-		Resolution: math.Expm1(s.rounding),
+		Resolution: expBounded(s.rounding) - 1,
 		logCentre:  centre,
 		logHalf:    (hi - lo) / 2,
 	}
 }
+
+// expBounded keeps ratios of absurd values finite: JSON has no infinity.
+func expBounded(x float64) float64 { return math.Exp(max(-700, min(700, x))) }
 
 // blockedEffect compares two arms block by block: base[i] and other[i] are the
 // positive values of block i.

@@ -1,5 +1,7 @@
 package compare
 
+import "math"
+
 // Schema names the JSON document that a Comparison marshals to.
 const Schema = "nearmetal/comparison/v1"
 
@@ -27,11 +29,12 @@ const (
 	DefaultConfidence = 0.95
 )
 
+// withDefaults also replaces what makes no sense; the command line refuses it earlier.
 func (o Options) withDefaults() Options {
-	if o.Margin <= 0 {
+	if !(o.Margin > 0) || math.IsInf(o.Margin, 1) {
 		o.Margin = DefaultMargin
 	}
-	if o.Confidence <= 0 || o.Confidence >= 1 {
+	if !(o.Confidence > 0 && o.Confidence < 1) {
 		o.Confidence = DefaultConfidence
 	}
 	if o.BaseLabel == "" {
