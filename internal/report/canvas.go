@@ -132,11 +132,15 @@ func (c *canvas) path(p vg.Path) string {
 			b.WriteString(x + " " + y)
 		}
 	}
-	for _, s := range p {
+	for i, s := range p {
 		switch s.Type {
 		case vg.MoveComp:
 			point('M', s.Pos)
 		case vg.LineComp:
+			if i > 0 && s.Pos == p[i-1].Pos {
+				b.WriteString("h0") // a dot
+				continue
+			}
 			point('L', s.Pos)
 		case vg.CurveComp:
 			point([]byte{'Q', 'C'}[len(s.Control)-1], append(s.Control, s.Pos)...)

@@ -5,20 +5,21 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/csv"
+	"slices"
 	"strconv"
 
 	"github.com/nearmetal/nearmetal/bench"
 )
 
-// mostRaw is the largest download that is put into the page, as base64: with
-// it and the drawings the page stays below 1 MB.
-const mostRaw = 640 << 10
+// mostRaw is the largest download that is put into the page, in bytes of
+// base64: with it and the drawings the page stays below 1 MB.
+const mostRaw = 640_000
 
 // rawData is the samples as a gzipped CSV, base64.
 type rawData struct {
 	Base64 string // "" when it is too large for the page
-	Rows   int
-	Size   int64 // of the gzipped file, bytes
+	Rows   int    // samples
+	Size   int64  // of the gzipped file, bytes
 }
 
 // pack compresses the samples. Equal samples give equal bytes: the gzip header
@@ -39,19 +40,70 @@ func pack(samples []bench.Sample) (rawData, error) {
 	return out, nil
 }
 
-// writeCSV writes one row a sample, in the order measured.
+// sweep is one row of the CSV: what a launch said of a metric, over all sizes.
+type sweep struct {
+	suite, benchmark, placement, metric, unit, arm string
+	block, launch                                  int
+}
+
+// writeCSV writes one row a launch and metric and one column a message size
+// (bytes; -1: no size): half as large as one row a sample. A launch with
+// several samples at a size has several rows. Rows are in the order measured.
 func writeCSV(w *csv.Writer, samples []bench.Sample) error {
-	if err := w.Write([]string{"suite", "benchmark", "placement", "metric", "unit", "size", "arm", "block", "launch", "value"}); err != nil {
+	column, head := sizeColumns(samples)
+	if err := w.Write(append([]string{"suite", "benchmark", "placement", "metric", "unit", "arm", "block", "launch"}, head...)); err != nil {
 		return err
 	}
+	rows := map[sweep][][]string{}
+	var order []sweep
 	for i := range samples {
 		s := &samples[i]
-		row := []string{s.Suite, s.Benchmark, s.Placement, s.Metric, s.Unit, strconv.FormatInt(s.Size, 10), s.Arm,
-			strconv.Itoa(s.Block), strconv.Itoa(s.Launch), strconv.FormatFloat(s.Value, 'g', -1, 64)}
-		if err := w.Write(row); err != nil {
-			return err
+		key := sweep{s.Suite, s.Benchmark, s.Placement, s.Metric, s.Unit, s.Arm, s.Block, s.Launch}
+		if rows[key] == nil {
+			order = append(order, key)
+		}
+		rows[key] = place(rows[key], column[s.Size], len(head), strconv.FormatFloat(s.Value, 'g', -1, 64))
+	}
+	for _, k := range order {
+		for _, values := range rows[k] {
+			fixed := []string{k.suite, k.benchmark, k.placement, k.metric, k.unit, k.arm, strconv.Itoa(k.block), strconv.Itoa(k.launch)}
+			if err := w.Write(append(fixed, values...)); err != nil {
+				return err
+			}
 		}
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// place puts a value into the first row whose column is free.
+func place(rows [][]string, column, columns int, value string) [][]string {
+	for _, r := range rows {
+		if r[column] == "" {
+			r[column] = value
+			return rows
+		}
+	}
+	r := make([]string, columns)
+	r[column] = value
+	return append(rows, r)
+}
+
+// sizeColumns numbers the sizes that occur, ascending.
+func sizeColumns(samples []bench.Sample) (column map[int64]int, head []string) {
+	var sizes []int64
+	seen := map[int64]bool{}
+	for i := range samples {
+		if b := samples[i].Size; !seen[b] {
+			seen[b] = true
+			sizes = append(sizes, b)
+		}
+	}
+	slices.Sort(sizes)
+	column = map[int64]int{}
+	for i, b := range sizes {
+		column[b] = i
+		head = append(head, strconv.FormatInt(b, 10))
+	}
+	return column, head
 }
