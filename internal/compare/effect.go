@@ -44,7 +44,7 @@ func (s logShift) effect(n int, o Options) Effect {
 		P:          min(1, 2*min(s.above(0), s.below(0))),
 		PSlower:    s.above(margin),
 		PFaster:    s.below(-margin),
-		Resolution: expBounded(s.rounding) - 1,
+		Resolution: math.Expm1(min(700, s.rounding)),
 		logCentre:  centre,
 		logHalf:    (hi - lo) / 2,
 	}
