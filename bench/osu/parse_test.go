@@ -192,7 +192,7 @@ func compare(t *testing.T, text, json []bench.Sample) {
 	}
 	for i, a := range text {
 		b := json[i]
-		if a.Benchmark != b.Benchmark || a.Size != b.Size || a.Metric != b.Metric || a.Unit != b.Unit || math.Abs(a.Value-b.Value) > 0.0051 {
+		if a.Benchmark != b.Benchmark || a.Size != b.Size || a.Metric != b.Metric || a.Unit != b.Unit || math.Abs(a.Value-b.Value) > 0.0051+1e-8*b.Value {
 			t.Errorf("text %+v, JSON %+v", a, b)
 		}
 	}

@@ -38,7 +38,7 @@ type Env struct {
 	Libfabric   string  `json:"libfabric"` // likewise
 	World       int     `json:"world"`     // size of MPI_COMM_WORLD
 	Pair        [2]int  `json:"pair"`      // ranks of latency, bw, bibw
-	Window      int     `json:"window"`
+	Window      int     `json:"window"`    // most messages in flight
 	BudgetMS    float64 `json:"budget_ms"` // per benchmark and size; 0: none
 	Ranks       []Rank  `json:"ranks"`
 }
@@ -64,6 +64,7 @@ type Point struct {
 	Size         int64   `json:"size"`  // bytes; 0 where there is no size
 	Value        float64 `json:"value"` // as the OSU program of that name reports it
 	Unit         string  `json:"unit"`
+	Window       int     `json:"window"`         // messages in flight; 0 where there is no window
 	Pairs        int     `json:"pairs"`          // mbw_mr
 	MessagesPerS float64 `json:"messages_per_s"` // mbw_mr
 	Ranks        int     `json:"ranks"`

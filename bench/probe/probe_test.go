@@ -127,11 +127,11 @@ func TestSamples(t *testing.T) {
 		t.Fatalf("%d samples: %+v", len(got), got)
 	}
 	want := bench.Sample{Suite: "mpi", Benchmark: "init", Placement: l.Case, Metric: "time", Unit: "ms",
-		Size: bench.NoSize, Arm: "container", Block: 3, Launch: 7, Value: 394.103556}
+		Size: bench.NoSize, Arm: "container", Block: 3, Launch: 7, Value: 336.230703}
 	if got[0] != want {
 		t.Errorf("init: %+v, want %+v", got[0], want)
 	}
-	if s := got[2]; s.Metric != "message-rate" || s.Unit != "msg/s" || s.Size != 1 || s.Value != 7993847.24 {
+	if s := got[2]; s.Metric != "message-rate" || s.Unit != "msg/s" || s.Size != 1 || s.Value != 5189731.31 {
 		t.Errorf("rate: %+v", s)
 	}
 	for _, s := range res.Tails(l) {
@@ -210,7 +210,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(text[:min(len(text), 4<<10)])
+		f.Add(text[max(0, len(text)-2<<10):])
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		res, err := Parse(bytes.NewReader(text))

@@ -114,6 +114,8 @@ void json_point(struct json_out *j, const struct run *r, const struct point *p)
     fprintf(j->f, "{\"type\":\"point\",\"bench\":\"%s\",\"size\":%zu"
                   ",\"value\":%.9g,\"unit\":\"%s\"",
             p->b->name, p->size, p->value, unit_of(p->b));
+    if (windowed(p->b))
+        fprintf(j->f, ",\"window\":%d", p->window);
     if (p->b->shape == SHAPE_RATE)
         fprintf(j->f, ",\"pairs\":%d,\"messages_per_s\":%.9g", p->pairs,
                 p->rate);

@@ -28,6 +28,20 @@ static int parted(const struct benchmark *b)
     return b->shape == SHAPE_COLLECTIVE || b->shape == SHAPE_BARRIER;
 }
 
+int windowed(const struct benchmark *b)
+{
+    return b->shape == SHAPE_BANDWIDTH || b->shape == SHAPE_RATE;
+}
+
+/* By size alone, so that both arms of a comparison have the same window. */
+static int window_of(const struct options *opt, size_t size)
+{
+    if (!opt->in_flight || size * (size_t)opt->window <= opt->in_flight)
+        return opt->window;
+    size_t fit = opt->in_flight / size;
+    return fit > 4 ? (int)fit : 4;
+}
+
 static uint64_t seed_of(const struct benchmark *b, size_t size, long iter)
 {
     return (uint64_t)(b - catalogue) << 56 ^ (uint64_t)size << 16 ^
@@ -38,7 +52,7 @@ static long verify(struct run *r, const struct benchmark *b, size_t size)
 {
     long wrong = 0;
     size_t fit = size ? r->bytes / size : 1;
-    r->slots = b->shape == SHAPE_LATENCY ? 1 : r->opt->window;
+    r->slots = b->shape == SHAPE_LATENCY ? 1 : window_of(r->opt, size);
     if ((size_t)r->slots > fit)
         r->slots = fit ? (int)fit : 1;
     r->window = r->slots;
@@ -118,10 +132,10 @@ static long warm_up(struct run *r, const struct benchmark *b, size_t size,
     return done;
 }
 
-/* A window holds many messages already: two of them are enough. */
+/* A window holds many messages already: few of them are enough. */
 static long fewest(const struct benchmark *b)
 {
-    return b->shape == SHAPE_BANDWIDTH || b->shape == SHAPE_RATE ? 2 : 5;
+    return windowed(b) ? 3 : 5;
 }
 
 static long iterations(const struct run *r, const struct benchmark *b,
@@ -139,10 +153,10 @@ static long iterations(const struct run *r, const struct benchmark *b,
 }
 
 static void time_chain(struct run *r, const struct benchmark *b, size_t size,
-                       long n)
+                       long from, long n)
 {
     double last = now();
-    for (long i = 0; i < n; i++) {
+    for (long i = from; i < n; i++) {
         b->step(r, size);
         double t = now();
         r->times[i] = t - last;
@@ -151,14 +165,35 @@ static void time_chain(struct run *r, const struct benchmark *b, size_t size,
 }
 
 static void time_parted(struct run *r, const struct benchmark *b, size_t size,
-                        long n)
+                        long from, long n)
 {
-    for (long i = 0; i < n; i++) {
+    for (long i = from; i < n; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = now();
         b->step(r, size);
         r->times[i] = now() - start;
     }
+}
+
+/* In up to four parts, so that an estimate made in a lucky moment cannot
+ * overrun the budget by much: rank 0 stops between parts. Returns how many
+ * iterations were made. */
+static long time_all(struct run *r, const struct benchmark *b, size_t size,
+                     long n)
+{
+    long done = 0, part = n;
+    double start = now();
+    if (r->opt->budget_ms > 0 && n >= 4 * fewest(b))
+        part = (n + 3) / 4;
+    while (done < n) {
+        long end = n - done > part ? done + part : n;
+        MPI_Barrier(MPI_COMM_WORLD);
+        (parted(b) ? time_parted : time_chain)(r, b, size, done, end);
+        done = end;
+        if (done < n && agreed((now() - start) * 1e3 > r->opt->budget_ms))
+            break;
+    }
+    return done;
 }
 
 static int reserve_times(struct run *r, long n)
@@ -199,9 +234,9 @@ static void reduce_times(struct run *r, long n)
 }
 
 /* The headline, by the formula of the OSU program of the same name. */
-static void headline(const struct run *r, struct point *p, double mean)
+static void headline(struct point *p, double mean)
 {
-    double bytes = (double)p->size * r->opt->window * p->b->directions;
+    double bytes = (double)p->size * p->window * p->b->directions;
     if (mean <= 0)
         return;
     switch (p->b->shape) {
@@ -209,7 +244,7 @@ static void headline(const struct run *r, struct point *p, double mean)
     case SHAPE_BANDWIDTH: p->value = bytes / mean / 1e6; break;
     case SHAPE_RATE:
         p->value = p->pairs * bytes / mean / 1e6;
-        p->rate = p->pairs * (double)r->opt->window / mean;
+        p->rate = p->pairs * (double)p->window / mean;
         break;
     default: p->value = mean * 1e6;
     }
@@ -222,7 +257,7 @@ static void summarise(struct run *r, struct point *p, long n)
     reduce_times(r, n);
     if (r->rank)
         return;
-    headline(r, p, m.avg);
+    headline(p, m.avg);
     p->rank_min = m.min * scale;
     p->rank_max = m.max * scale;
     stats_of(r->times, n, scale, &p->time);
@@ -238,15 +273,14 @@ int measure(struct run *r, const struct benchmark *b, size_t size,
     b->place(r);
     long wrong = verify(r, b, size);
     r->slots = 1;
-    r->window = r->opt->window;
+    r->window = p->window = window_of(r->opt, size);
     b->fill(r, size, seed);
     MPI_Barrier(MPI_COMM_WORLD);
     p->warmup = warm_up(r, b, size, &each);
     long n = iterations(r, b, size, each);
     if (reserve_times(r, n))
         return EXIT_RUN;
-    MPI_Barrier(MPI_COMM_WORLD);
-    (parted(b) ? time_parted : time_chain)(r, b, size, n);
+    n = time_all(r, b, size, n);
     wrong += b->check(r, size, seed);
     MPI_Allreduce(&wrong, &p->errors, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     summarise(r, p, n);

@@ -18,7 +18,8 @@ static const char usage[] =
     "  -i, --iterations N   iterations a size; with --budget-ms at most N\n"
     "  -x, --warmup N       iterations dropped before them\n"
     "      --budget-ms MS   time a size (default 10; 0, or -i alone: no limit)\n"
-    "  -W, --window-size N  messages in flight (default 64)\n"
+    "  -W, --window-size N  messages in flight (default 64, but at most 16 MiB;\n"
+    "                       with -W, as with OSU's, N at every size)\n"
     "  -c, --verify N       verified iterations a size, not timed (default 2)\n"
     "  -f, --full           min, max and iterations columns\n"
     "      --pair A:B       ranks of latency, bw, bibw (default first and last)\n"
@@ -203,7 +204,9 @@ static int apply_number(int c, const char *arg, struct options *opt)
     switch (c) {
     case 'i': return parse_long(arg, 1, 100000000, &opt->iters);
     case 'x': return parse_long(arg, 0, 100000000, &opt->warmup);
-    case 'W': return parse_int(arg, 1, &opt->window);
+    case 'W':
+        opt->in_flight = 0;
+        return parse_int(arg, 1, &opt->window);
     case 'c': return parse_int(arg, 0, &opt->verify);
     case OPT_EXPECT: return parse_int(arg, 0, &opt->expect);
     case OPT_BUDGET: return parse_budget(arg, &opt->budget_ms);
@@ -237,6 +240,7 @@ static void defaults(struct options *opt)
     opt->iters = opt->warmup = -1;
     opt->budget_ms = -1;
     opt->window = 64;
+    opt->in_flight = (size_t)16 << 20; /* a slow link: 64 x 4 MiB take 0.3 s */
     opt->verify = 2;
     opt->expect = opt->pair[0] = opt->pair[1] = -1;
     opt->memory = (size_t)512 << 20;

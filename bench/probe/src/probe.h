@@ -45,6 +45,7 @@ struct options {
     long iters, warmup;     /* -1 = by size and budget */
     double budget_ms;       /* per benchmark and size; 0 = none */
     int window;             /* messages in flight (bw, bibw, mbw_mr) */
+    size_t in_flight;       /* most bytes of a window; 0 = no limit */
     int verify;             /* verified iterations per size, not timed */
     int full;               /* min, max and iterations columns */
     int corrupt;            /* flip one received byte: proves the check */
@@ -102,7 +103,7 @@ struct point {
     double value;           /* us, MB/s or ms (init) as the OSU program gives */
     double rate;            /* messages/s (mbw_mr) */
     double rank_min, rank_max; /* means of the fastest and slowest rank, us */
-    int pairs;
+    int pairs, window;
     long warmup;
     long errors;            /* wrong bytes on all ranks */
     double wall_ms;         /* everything, verification and warm-up included */
@@ -121,6 +122,7 @@ int catalogue_find(const char *name, size_t len);
 
 /* measure.c: 0, or an exit code. */
 double now(void);           /* seconds, CLOCK_MONOTONIC */
+int windowed(const struct benchmark *b);
 int measure(struct run *r, const struct benchmark *b, size_t size,
             struct point *out);
 

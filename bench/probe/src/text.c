@@ -16,6 +16,8 @@ void text_header(const struct run *r, const struct benchmark *b)
     if (b->shape == SHAPE_RATE)
         printf("# [ pairs: %d ] [ window size: %d ]\n", r->size / 2,
                r->opt->window);
+    if (windowed(b) && r->opt->in_flight)
+        printf("# At most %zu bytes in flight\n", r->opt->in_flight);
     if (b->shape == SHAPE_BARRIER)
         printf("# Avg Latency(us)");
     else
