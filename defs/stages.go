@@ -35,6 +35,7 @@ func (w *writer) finalStage(r Recipe, f family, digest string) {
 	w.steps(r.Final)
 	w.checks(r, f)
 	w.labels(r, digest)
+	w.line("set -x")
 	for _, c := range f.clean {
 		w.line("%s", c)
 	}
@@ -118,12 +119,15 @@ func (w *writer) probe() {
 }
 
 // checks reads the versions that were really installed, refuses what the
-// recipe does not allow, and labels the image with them.
+// recipe does not allow, and labels the image with them. Debian marks repacked
+// sources behind a + (1.18.1+ds): that is not the software's version.
 func (w *writer) checks(r Recipe, f family) {
+	w.line("set +x") // Apptainer traces %post: not these lines
 	w.line("labels=${APPTAINER_LABELS:-${SINGULARITY_LABELS:-/dev/null}}")
 	w.line("installed=$(%s)", f.versions)
 	w.add(`    stack() { # name, its package, version wanted
         v=$(printf '%s\n' "$installed" | awk -v p="$2" '$1 == p && !n++ { print $2 }')
+        v=${v%%+*}
         [ -n "$v" ] || { echo "nearmetal: $1: not installed by the packages of this recipe" >&2; exit 1; }
         case "$v" in
         "$3" | "$3"[!0-9]* | "${3:-$v}") ;;
@@ -214,6 +218,7 @@ func (w *writer) test(r Recipe) {
 	if r.Probe {
 		program = ProbePath + " -b init,latency -m 1:8 -i 10 -x 1 --expect-ranks 2"
 	}
+	w.line("export OMPI_MCA_btl=^tcp") // one node: the network of the build host does not matter
 	w.line("%s %s", launchers[r.Stack.MPI.Name], program)
 	w.steps(r.Test)
 }

@@ -41,6 +41,8 @@ func verbs(d Deps) []*cobra.Command {
 	return []*cobra.Command{
 		newInit(d, runInit),
 		newDef(d, runDef),
+		newBuild(d, runBuild),
+		newInspect(d, runInspect),
 		newRun(d, runRun),
 	}
 }
