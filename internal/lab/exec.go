@@ -34,27 +34,34 @@ type Exec struct {
 // Exec runs a command in a node with our own standard streams and gives its
 // exit code as a shell would: 126 and 127 when it cannot be started.
 func (l *Lab) Exec(ctx context.Context, e Exec) (int, error) {
-	if err := needRoot(); err != nil {
+	if err := errors.Join(needRoot(), checkEnv(e.Env)); err != nil {
 		return 0, err
 	}
 	p, err := l.find(e.Node)
 	if err != nil {
 		return 0, err
 	}
-	type ended struct {
-		code int
-		err  error
-	}
-	done := make(chan ended, 1)
+	var code int
+	onOwnThread(func() { code, err = enterAndRun(ctx, p.pid, e) })
+	return code, err
+}
+
+// onOwnThread runs f on a thread that ends with it, as f enters namespaces that
+// the thread cannot leave. The process's first thread never ends and shows in
+// /proc/PID, so that it is held until another is found.
+func onOwnThread(f func()) {
+	done := make(chan struct{})
 	go func() {
-		// This thread enters the node's namespaces and never leaves them, so it
-		// is not given back: it ends with the goroutine.
+		defer close(done)
 		runtime.LockOSThread()
-		code, err := enterAndRun(ctx, p.pid, e)
-		done <- ended{code, err}
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		onOwnThread(f)
+		runtime.UnlockOSThread()
 	}()
-	r := <-done
-	return r.code, r.err
+	<-done
 }
 
 // find gives the first process of a node.

@@ -3,14 +3,15 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Marks in the environment of the processes that hold a lab up. They are found
@@ -29,7 +30,11 @@ const fabric = "fabric"
 type proc struct {
 	pid           int
 	id, dir, node string
+	ready         bool // it became the program that only waits
 }
+
+// same says whether it is the same process at another time.
+func (p proc) same(q proc) bool { return p.pid == q.pid && p.id == q.id && p.node == q.node }
 
 // scan finds the processes of every lab on this machine.
 func scan(root string) ([]proc, error) {
@@ -62,6 +67,8 @@ func inspect(root string, pid int) (proc, bool) {
 	}
 	p := parseMarks(env)
 	p.pid = pid
+	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	p.ready = err == nil && !bytes.HasPrefix(cmdline, []byte(argv0+"\x00"))
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil || p.id == "" || p.node == "" {
 		return proc{}, false
@@ -119,38 +126,68 @@ func (l *Lab) procs() (map[string]proc, error) {
 	return out, nil
 }
 
-// end kills the processes and waits until they are gone. Each is held by a
-// pidfd before it is looked at again, so that no stranger with a recycled
-// number is hit (pidfd_open(2)).
+// end kills the processes and waits until they are gone, and with a node's
+// first process everything in the node. Each is held by a pidfd before it is
+// looked at again, so that no stranger with a recycled number is hit
+// (pidfd_open(2)).
 func end(ctx context.Context, victims []proc) error {
+	var held []int
+	defer func() {
+		for _, fd := range held {
+			unix.Close(fd)
+		}
+	}()
 	for _, v := range victims {
-		h, err := os.FindProcess(v.pid)
+		fd, err := unix.PidfdOpen(v.pid, 0)
 		if err != nil {
-			continue
+			continue // gone
 		}
-		if now, ok := inspect("/proc", v.pid); ok && now == v {
-			_ = h.Signal(syscall.SIGKILL)
+		if now, ok := inspect("/proc", v.pid); !ok || !now.same(v) {
+			unix.Close(fd)
+			continue // a stranger, or a zombie
 		}
-		_ = h.Release()
-	}
-	for _, v := range victims {
-		if err := gone(ctx, v); err != nil {
+		held = append(held, fd)
+		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
+		}
+	}
+	for _, fd := range held {
+		if err := gone(ctx, fd); err != nil {
+			return fmt.Errorf("a process of the lab does not end: %w", err)
 		}
 	}
 	return nil
 }
 
-func gone(ctx context.Context, v proc) error {
-	for i := 0; i < 2000; i++ {
-		if now, ok := inspect("/proc", v.pid); !ok || now != v {
+// gone waits until the process of a pidfd has ended. The first process of a pid
+// namespace ends after all others in it, and after it has let go of its mounts.
+func gone(ctx context.Context, pidfd int) error {
+	const seconds = 20
+	for range seconds * 10 {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 100)
+		if n > 0 {
 			return nil
 		}
-		// Our own child stays a zombie until it is waited for; for others this fails.
-		_, _ = syscall.Wait4(v.pid, nil, syscall.WNOHANG, nil)
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
-	return fmt.Errorf("process %d of node %s does not end", v.pid, v.node)
+	return fmt.Errorf("still there after %d s", seconds)
+}
+
+// stand keeps the processes that are set up; one that still is ourselves waits
+// for an up that may have been killed.
+func stand(procs map[string]proc) (ready map[string]proc, unready []proc) {
+	ready = map[string]proc{}
+	for name, p := range procs {
+		if p.ready {
+			ready[name] = p
+		} else {
+			unready = append(unready, p)
+		}
+	}
+	return ready, unready
 }

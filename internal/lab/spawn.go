@@ -47,6 +47,9 @@ func Child(ctx context.Context, args []string) (code int, ok bool) {
 	return fail.OK, true
 }
 
+// argv0 is what a copy of ourselves is called until it becomes another program.
+const argv0 = "nearmetal-lab: init"
+
 // child is a copy of ourselves in new namespaces.
 type child struct {
 	proc   *os.Process
@@ -65,7 +68,7 @@ func (l *Lab) spawn(role string, flags uintptr, env []string, die syscall.Signal
 	if err != nil {
 		return nil, errors.Join(err, inR.Close(), inW.Close())
 	}
-	p, err := os.StartProcess(l.Self, []string{"nearmetal-lab", role}, &os.ProcAttr{
+	p, err := os.StartProcess(l.Self, []string{argv0, role}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   env,
 		Files: []*os.File{inR, outW, outW},

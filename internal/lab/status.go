@@ -134,6 +134,44 @@ func (l *Lab) whole(ctx context.Context, set *Settings) (*Status, error) {
 	return nil, errors.New("the lab is not whole")
 }
 
+// slurmctldPort is SlurmctldPort's default as /proc/net/tcp writes it: 6817.
+const slurmctldPort = ":1AA1"
+
+// awaitPort waits until slurmctld listens: a slurmd that asks before waits for
+// many seconds until it asks again.
+func (l *Lab) awaitPort(ctx context.Context) error {
+	p, err := l.find(Head)
+	if err != nil {
+		return err
+	}
+	for deadline := l.Now().Add(readyTimeout); ; {
+		for _, table := range []string{"tcp", "tcp6"} {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", p.pid, table))
+			if err == nil && listens(string(b), slurmctldPort) {
+				return nil
+			}
+		}
+		if l.Now().After(deadline) {
+			return fmt.Errorf("slurmctld does not listen after %s", readyTimeout)
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// listens finds a listening port (state 0A) in /proc/net/tcp
+// (Documentation/networking/proc_net_tcp.rst).
+func listens(table, port string) bool {
+	for _, line := range strings.Split(table, "\n") {
+		f := strings.Fields(line)
+		if len(f) > 3 && strings.HasSuffix(f[1], port) && f[3] == "0A" {
+			return true
+		}
+	}
+	return false
+}
+
 // readyTimeout is how long Slurm may take; two nodes take a second.
 const readyTimeout = 60 * time.Second
 

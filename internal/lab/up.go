@@ -70,10 +70,9 @@ func (l *Lab) standing() (map[string]proc, *Settings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, head := procs[Head]
-	_, net := procs[fabric]
-	if set != nil && head && net {
-		return procs, set, nil
+	if set != nil && procs[Head].ready && procs[fabric].ready {
+		ready, unready := stand(procs)
+		return ready, set, end(context.Background(), unready)
 	}
 	return nil, nil, l.clear(context.Background())
 }
@@ -189,7 +188,7 @@ func (l *Lab) resize(ctx context.Context, n int, set *Settings, standing map[str
 			missing = append(missing, name)
 		}
 	}
-	if n != set.Nodes {
+	if n != set.Nodes || len(missing) > 0 {
 		if err := l.reconfigure(ctx, n, set, standing); err != nil {
 			return nil, err
 		}
@@ -253,7 +252,9 @@ func (l *Lab) bringUp(ctx context.Context, set *Settings, roots Roots, fab proc,
 		cfg := l.nodeConfig(name, set, roots, key)
 		start := func() { errs[i] = l.startNode(ctx, fab.pid, cfg) }
 		if name == Head {
-			start()
+			if start(); errs[i] == nil {
+				errs[i] = l.awaitPort(ctx)
+			}
 			continue
 		}
 		wg.Go(start)
