@@ -134,10 +134,27 @@ func TestSamples(t *testing.T) {
 	if s := got[2]; s.Metric != "message-rate" || s.Unit != "msg/s" || s.Size != 1 || s.Value != 5189731.31 {
 		t.Errorf("rate: %+v", s)
 	}
-	for _, s := range res.Tails(l) {
-		if s.Unit != "us" || s.Value <= 0 || s.Benchmark == "mbw_mr" {
-			t.Errorf("tail: %+v", s)
+}
+
+func TestMediansAndTails(t *testing.T) {
+	res, _, _ := parseFile(t, "openmpi-4.1.4-n2-all.jsonl")
+	count := map[string]int{}
+	for _, s := range append(res.Medians(bench.Launch{}), res.Tails(bench.Launch{})...) {
+		count[s.Benchmark+" "+s.Metric+" "+s.Unit]++
+		if !(s.Value > 0) {
+			t.Errorf("%+v", s)
 		}
+	}
+	for name, want := range map[string]int{
+		"latency latency-p50 us": 23, "bw bandwidth-p50 MB/s": 23, "bibw bandwidth-p50 MB/s": 23,
+		"barrier latency-p50 us": 1, "mbw_mr bandwidth-p50 MB/s": 0, "init time-p50 ms": 0,
+	} {
+		if count[name] != want {
+			t.Errorf("%s: %d, want %d", name, count[name], want)
+		}
+	}
+	if n := count["latency latency-p99 us"]; n == 0 || n > 23 {
+		t.Errorf("%d tails", n)
 	}
 }
 
