@@ -129,3 +129,7 @@ func plural(n int, noun string) string {
 
 // short cuts an outside name to a column's width.
 func short(s string, width int) string { return ansi.Truncate(plain(s), width, "…") }
+
+// Plain makes outside text safe for a terminal, for those who print a sentence
+// of a comparison themselves.
+func Plain(s string) string { return plain(s) }

@@ -25,7 +25,7 @@ func (r Report) Markdown(w io.Writer) error {
 		}
 	}
 	m.environment()
-	m.warnings()
+	m.warnings(r.Run.Notes)
 	m.line("%s", md(legend(m.c)))
 	if r.Run.Command != "" {
 		m.line("\nAnalysed with %s.", code(r.Run.Command))
@@ -80,12 +80,15 @@ func (m *markdown) environment() {
 	m.line("\n</details>\n")
 }
 
-func (m *markdown) warnings() {
+func (m *markdown) warnings(notes []string) {
 	for _, x := range m.c.Missing {
 		m.line("> **Not compared:** %s: %s\n", md(keyText(x.Key)), md(x.Reason))
 	}
 	for _, w := range m.c.Warnings {
 		m.line("> **Warning:** %s\n", md(w.Text))
+	}
+	for _, n := range notes {
+		m.line("> **Warning:** %s\n", md(n))
 	}
 }
 

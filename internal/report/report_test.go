@@ -84,7 +84,7 @@ func hostile(text string) Report {
 		BaseEnv: map[string]string{"os": text}, OtherEnv: env})
 	r.Comparison.Missing = append(r.Comparison.Missing, compare.Missing{Reason: text})
 	r.Environment = map[string]map[string]string{text: env, "native": {text: "x"}}
-	r.Run = Run{Name: text, Against: text, Nodes: []string{text}, Version: text, Command: text, Measure: text}
+	r.Run = Run{Name: text, Against: text, Nodes: []string{text}, Version: text, Command: text, Measure: text, Notes: []string{text}}
 	return r
 }
 

@@ -52,7 +52,7 @@ func (r Report) Term(w io.Writer, s Style) error {
 	t.tables()
 	t.missing()
 	t.environment()
-	t.warnings()
+	t.warnings(r.Run.Notes)
 	t.legend()
 	_, err := io.WriteString(w, t.String())
 	return err
@@ -154,13 +154,15 @@ func observed(v *string) string {
 	return plain(*v)
 }
 
-func (t *term) warnings() {
-	if len(t.c.Warnings) == 0 {
-		return
+func (t *term) warnings(notes []string) {
+	if len(t.c.Warnings)+len(notes) > 0 {
+		t.line("")
 	}
-	t.line("")
 	for _, w := range t.c.Warnings {
 		t.text(t.warn, t.warn.Render("! "), w.Text)
+	}
+	for _, n := range notes {
+		t.text(t.warn, t.warn.Render("! "), n)
 	}
 }
 
