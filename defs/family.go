@@ -26,8 +26,8 @@ type packageSet struct {
 // zypper are rendered after the distributions' package lists and not built.
 var families = map[string]family{
 	"apt": {
-		prepare: []string{"export DEBIAN_FRONTEND=noninteractive", "apt-get update -q"},
-		install: "apt-get install -q -y --no-install-recommends",
+		prepare: []string{"export DEBIAN_FRONTEND=noninteractive", "apt-get update -q -o Acquire::Languages=none"},
+		install: "apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io",
 		clean:   []string{"apt-get clean", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log"},
 		// Source packages keep their names from release to release.
 		versions: `dpkg-query -W -f='${source:Package} ${source:Upstream-Version}\n'`,

@@ -45,7 +45,6 @@ func Render(r Recipe) (Definition, error) {
 	fam := families[r.Base.family()]
 	d := Definition{Digest: r.Digest()}
 	w := &writer{}
-	w.preamble(r, d.Digest)
 	if r.staged() {
 		w.buildStage(r, fam)
 	}
@@ -98,16 +97,14 @@ func (w *writer) add(block string) {
 
 func (w *writer) line(format string, args ...any) { w.add("    " + fmt.Sprintf(format, args...)) }
 
-func (w *writer) preamble(r Recipe, digest string) {
-	fmt.Fprintf(&w.b, "# %s: made by nearmetal from a recipe; edit the recipe, not this file.\n", r.Name)
-	fmt.Fprintf(&w.b, "# recipe %s\n", digest)
-	if len(r.Files) > 0 {
-		w.b.WriteString("# Build it in the folder of the recipe: files are named from there.\n")
+// header begins a stage. The remarks stand in the first one and not before it:
+// what comes before the first Bootstrap: is not kept in the image.
+func (w *writer) header(r Recipe, stage string) {
+	b := r.Base
+	first := w.b.Len() == 0
+	if !first {
+		w.b.WriteString("\n")
 	}
-}
-
-func (w *writer) header(b Base, stage string) {
-	w.b.WriteString("\n")
 	fmt.Fprintf(&w.b, "Bootstrap: %s\n", b.From)
 	switch b.From {
 	case "docker":
@@ -119,6 +116,13 @@ func (w *writer) header(b Base, stage string) {
 	}
 	if stage != "" {
 		fmt.Fprintf(&w.b, "Stage: %s\n", stage)
+	}
+	if !first {
+		return
+	}
+	fmt.Fprintf(&w.b, "# %s: made by nearmetal from a recipe; edit the recipe, not this file.\n", r.Name)
+	if len(r.Files) > 0 {
+		w.b.WriteString("# Build it in the folder of the recipe: files are named from there.\n")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func (w *writer) buildStage(r Recipe, f family) {
-	w.header(r.Base, StageBuild)
+	w.header(r, StageBuild)
 	w.files("%files", r.filesOf(StageBuild))
 	w.open("%post")
 	w.line("set -eu")
@@ -25,7 +25,7 @@ func (w *writer) finalStage(r Recipe, f family, digest string) {
 	if r.staged() {
 		stage = StageFinal
 	}
-	w.header(r.Base, stage)
+	w.header(r, stage)
 	w.copies(r)
 	w.files("%files", r.filesOf(StageFinal))
 	w.open("%post")
