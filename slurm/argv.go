@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,28 @@ func (p Plan) Argv() ([]string, error) {
 	}
 	out := append(p.moduleArgs(), "srun")
 	out = append(out, p.srunArgs()...)
-	return append(out, p.Target.argv(p)...), nil
+	return append(out, guardColons(p.Target.argv(p))...), nil
+}
+
+// undot takes the dot off each of its arguments and becomes them; constant, so
+// that no argument is ever parsed.
+const undot = `for a do shift; set -- "$@" "${a#.}"; done; exec "$@"`
+
+// guardColons hides lone colons: srun cuts its command line at each, also
+// behind the program's name, into components of a heterogeneous job (srun(1),
+// "HETEROGENEOUS JOBS"; seen with 24.11).
+func guardColons(argv []string) []string {
+	if !slices.Contains(argv, ":") {
+		return argv
+	}
+	out := []string{"sh", "-c", undot, "nearmetal"}
+	for _, a := range argv {
+		if a == "--" && len(out) == 4 {
+			continue // it was there for srun, which now sees sh first
+		}
+		out = append(out, "."+a)
+	}
+	return out
 }
 
 // loadModules loads the first $1 names and becomes the rest. The text is
@@ -85,6 +107,10 @@ func (t Target) argv(p Plan) []string {
 // INFO lines that would mix with every rank's own stderr.
 func (t Target) apptainer(p Plan) []string {
 	a := args{"apptainer", "-s", "exec"}
+	// Without it Apptainer has a shell evaluate the values of APPTAINERENV_
+	// variables: $(…) is executed, a lone backslash breaks all of them
+	// (apptainer-exec(1); seen with 1.4.5).
+	a.flag("--no-eval", len(p.Env) > 0)
 	a.flag("--nv", t.NV)
 	for _, b := range p.Binds {
 		a.add(b.args()...)

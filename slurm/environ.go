@@ -42,7 +42,9 @@ func (p Plan) environ() []variable {
 		if !inside || !containerOwn[e.Name] {
 			out = append(out, variable{e, false})
 		}
-		if inside {
+		// Apptainer's interpreter loses carriage returns (seen with 1.4.5); the
+		// plain name keeps them, unless the image sets the same variable.
+		if inside && (!strings.Contains(e.Value, "\r") || containerOwn[e.Name]) {
 			out = append(out, variable{EnvVar{Name: "APPTAINERENV_" + e.Name, Value: e.Value}, false})
 		}
 	}

@@ -1,6 +1,9 @@
 package slurm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Reason says why a part of a step is there.
 type Reason struct {
@@ -23,6 +26,8 @@ func (p Plan) Explain() []Reason {
 	add(p.CPUsPerTask > 0, "-c", "given to srun too: Slurm 22.05 to 23.02 does not hand sbatch's --cpus-per-task on")
 	add(t.Kind == Container, "apptainer … exec", "each rank is one container process under srun; mpirun inside would start all ranks in every task")
 	add(t.Kind == Container, "-s", "errors only: apptainer's INFO lines would mix with every rank's stderr")
+	add(t.Kind == Container && len(p.Env) > 0, "--no-eval", "values reach the program as they are; without it apptainer has a shell evaluate them")
+	add(slices.Contains(p.Program, ":"), "sh -c 'for a do …'", "srun cuts its command line at an argument that is a lone colon; each argument travels behind a dot")
 	add(t.NV, "--nv", "binds the host's NVIDIA driver libraries and devices")
 	add(p.Workdir != "" && t.Kind == Container, "--pwd", "the same working directory as natively")
 	for _, b := range p.Binds {

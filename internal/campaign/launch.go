@@ -1,0 +1,113 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/nearmetal/nearmetal/bench"
+	"github.com/nearmetal/nearmetal/internal/fail"
+	"github.com/nearmetal/nearmetal/internal/runner"
+	"github.com/nearmetal/nearmetal/internal/store"
+	"github.com/nearmetal/nearmetal/slurm"
+)
+
+// PlanOf is the step of a case in an arm: the arm's plan with the case's shape
+// and program. Arms differ in their target alone.
+func PlanOf(a store.Arm, c bench.Case) slurm.Plan {
+	p := a.Plan
+	p.Nodes, p.Ranks, p.PerNode = c.Nodes, c.Ranks, c.Ranks/max(c.Nodes, 1)
+	program := c.Program
+	if a.Dir != "" {
+		program = path.Join(a.Dir, program)
+	}
+	p.Program = append([]string{program}, c.Args...)
+	p.KillOnBad = true
+	return p
+}
+
+// World is what a campaign reaches the world through.
+type World struct {
+	Runner runner.Runner
+	Getenv func(string) string
+	Now    func() time.Time
+}
+
+// one carries out a launch and stores it. The error is ours: a launch that
+// failed is a stored run whose Exit or Error says so.
+func (e *executor) one(ctx context.Context, l bench.Launch) (bench.Run, []bench.Sample, error) {
+	arm, _ := e.dir.Manifest.Arm(l.Arm)
+	c, _ := e.dir.Manifest.Case(l.Case)
+	rec, err := e.dir.Begin(l)
+	if err != nil {
+		return bench.Run{}, nil, err
+	}
+	run, err := e.start(ctx, PlanOf(arm, c), rec)
+	run.Launch = l
+	if err != nil {
+		rec.Abort()
+		return run, nil, err
+	}
+	out := Output{}
+	if run.Exit == 0 && run.Error == "" {
+		if out, err = e.read(rec, c.Suite, l); err != nil {
+			run.Error = err.Error()
+		}
+	}
+	run.Nodes = unique(out.Hosts)
+	run, err = rec.Commit(run)
+	return run, out.Samples, err
+}
+
+// start runs a step into a record. A launch that outlasts its time is stopped
+// and stored as failed; when we are told to stop ourselves, it is not stored.
+func (e *executor) start(ctx context.Context, p slurm.Plan, rec *store.Record) (bench.Run, error) {
+	p.Overlap = p.Overlap || e.inStep
+	argv, err := p.Argv()
+	if err != nil {
+		return bench.Run{}, err
+	}
+	env := p.Environ(e.world.Getenv("PATH"))
+	limit, cancel := context.WithTimeoutCause(ctx, e.dir.Manifest.Timeout, errTimeout)
+	defer cancel()
+	res, err := e.world.Runner.Run(limit, runner.Cmd{
+		Argv: argv, Env: env, Stdout: rec.Stdout, Stderr: rec.Stderr, Own: true, Tied: true, Grace: 15 * time.Second,
+	})
+	run := bench.Run{Argv: argv, Env: env, Facts: e.dir.Manifest.Facts, Exit: res.ExitCode, Start: res.Start.UTC(), End: res.End.UTC()}
+	switch {
+	case ctx.Err() != nil:
+		return run, context.Cause(ctx)
+	case errors.Is(err, errTimeout):
+		run.Error = fmt.Sprintf("stopped after %v", e.dir.Manifest.Timeout)
+	case err != nil:
+		return run, fail.New(fail.Missing, "run it where Slurm's client commands are", "start %s: %w", argv[0], err)
+	}
+	return run, nil
+}
+
+var errTimeout = errors.New("launch took too long")
+
+func (e *executor) read(rec *store.Record, suite string, l bench.Launch) (Output, error) {
+	s, err := FindSuite(suite)
+	if err != nil {
+		return Output{}, err
+	}
+	if _, err := rec.Stdout.Seek(0, 0); err != nil {
+		return Output{}, err
+	}
+	return s.Read(rec.Stdout, l)
+}
+
+func unique(names []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, n := range names {
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
