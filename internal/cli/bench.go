@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nearmetal/nearmetal/internal/campaign"
+	"github.com/nearmetal/nearmetal/internal/fail"
+	"github.com/nearmetal/nearmetal/internal/store"
+)
+
+// BenchOptions are the flags of `nearmetal bench`.
+type BenchOptions struct {
+	launchFlags
+	Suites                    []string
+	Arms                      []string
+	Blocks, Warmups           int
+	Seed                      uint64
+	Out, Resume, NativeBin    string
+	ImageBin, Root            string
+	Timeout                   string
+	Submit, JSON, NoCompare   bool
+	seedGiven, suitesFromArgs bool
+}
+
+const benchExample = `  nearmetal bench mpi --image app.sif -N 2 -o run1
+  nearmetal bench mpi --image app.sif -N 2 --blocks 20 -p compute -t 1:00:00 --submit
+  nearmetal bench osu --image app.sif --native-bin ~/omb/bin --image-bin /opt/omb/bin -N 2
+  nearmetal bench --resume run1
+  nearmetal status; nearmetal fetch; nearmetal compare run1`
+
+func newBench(d Deps, runF func(context.Context, Deps, BenchOptions) error) *cobra.Command {
+	var o BenchOptions
+	c := &cobra.Command{
+		Use:     "bench SUITE... --image IMG [flags]",
+		Short:   "measure the image beside the native program, interleaved on the same nodes",
+		Example: benchExample,
+		Long: `Runs each block of launches (one of every arm, in random order) in one allocation and
+stores all raw output in a run directory. Without an allocation around it, it asks for
+one (salloc), or with --submit leaves a job behind (sbatch) and returns at once.
+
+Suites: ` + suiteHelp() + `
+Arms: native, native-again (the noise floor), container, unpacked (the image's own
+stack without a container; needs --root, the image's unpacked directory).
+
+A run that was interrupted is finished by --resume; no complete launch is repeated.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Suites = args
+			o.seedGiven = c.Flags().Changed("seed")
+			return runF(c.Context(), d, o)
+		},
+	}
+	o.launchFlags.add(c)
+	f := c.Flags()
+	f.StringSliceVar(&o.Arms, "arms", []string{"native", "native-again", "container"}, "arms of a block")
+	f.IntVar(&o.Blocks, "blocks", 10, "blocks: launches of each arm that count")
+	f.IntVar(&o.Warmups, "warmups", 1, "blocks before them that do not count")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the order of launches (default: random, stored)")
+	f.StringVarP(&o.Out, "output", "o", "", "run directory (default runs/DATE-SUITE-IMAGE)")
+	f.StringVar(&o.Resume, "resume", "", "finish the run directory")
+	f.StringVar(&o.NativeBin, "native-bin", "", "directory of the native programs (default: nearmetal's own, then PATH)")
+	f.StringVar(&o.ImageBin, "image-bin", "", "directory of the programs in the image (default: the image's PATH)")
+	f.StringVar(&o.Root, "root", "", "unpacked root directory of the image, for the arm unpacked")
+	f.StringVar(&o.Timeout, "timeout", "10m", "longest time of one launch")
+	f.BoolVar(&o.Submit, "submit", false, "submit a job and return")
+	f.BoolVar(&o.NoCompare, "no-compare", false, "do not show the comparison at the end")
+	f.BoolVar(&o.JSON, "json", false, "one JSON document instead of text")
+	return c
+}
+
+func suiteHelp() string {
+	var out []string
+	for _, s := range campaign.Suites {
+		out = append(out, s.Name+" ("+s.About+")")
+	}
+	return strings.Join(out, "; ") + "."
+}
+
+func runBench(ctx context.Context, d Deps, o BenchOptions) error {
+	w := campaign.World{Runner: d.Runner, Getenv: d.Getenv, Now: d.Now}
+	dir, err := benchDir(d, o)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.Submit:
+		return submit(ctx, d, w, dir, self, o.JSON)
+	case d.Getenv("SLURM_JOB_ID") == "" && d.Getenv(campaign.InsideVar) == "":
+		if _, err := d.Runner.Look("salloc"); err != nil {
+			return fail.Missingf("run it where Slurm's client commands are, or try nearmetal-lab up", "salloc: not found in PATH")
+		}
+		if dir.Locked() {
+			return dir.Lock("") // says who holds it
+		}
+		return campaign.Allocate(ctx, w, dir, self, allocateFlags(o), d.Out, d.Err)
+	}
+	return benchHere(ctx, d, w, dir, o)
+}
+
+// allocateFlags are what the bench inside the allocation must know too.
+func allocateFlags(o BenchOptions) []string {
+	var out []string
+	if o.JSON {
+		out = append(out, "--json")
+	}
+	if o.NoCompare {
+		out = append(out, "--no-compare")
+	}
+	return out
+}
+
+// benchHere carries out what is missing inside the allocation around us.
+func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o BenchOptions) error {
+	if err := campaign.NoteJob(w, dir); err != nil {
+		return err
+	}
+	p := newLaunchProgress(d)
+	err := campaign.Execute(ctx, w, dir, campaign.Who(d.Getenv), p.launch)
+	p.clear()
+	if err != nil {
+		if ctx.Err() != nil {
+			return fail.New(fail.Failed, "nearmetal bench --resume "+dir.Path(), "stopped; complete launches are kept")
+		}
+		return err
+	}
+	fmt.Fprintf(d.Err, "run directory: %s\n", dir.Path())
+	if o.NoCompare {
+		return nil
+	}
+	return showResult(d, dir.Path(), o.JSON)
+}
+
+// benchDir opens the run directory to resume, or makes a new one.
+func benchDir(d Deps, o BenchOptions) (*store.Dir, error) {
+	if o.Resume != "" {
+		if len(o.Suites) > 0 || o.Image != "" || o.Out != "" {
+			return nil, fail.Usagef("nearmetal bench --resume "+o.Resume, "--resume takes everything from the run directory")
+		}
+		return store.Open(o.Resume)
+	}
+	if len(o.Suites) == 0 {
+		return nil, fail.Usagef("nearmetal bench mpi --image app.sif -N 2", "no suite")
+	}
+	design, err := o.design(d)
+	if err != nil {
+		return nil, err
+	}
+	path := o.Out
+	if path == "" {
+		path = filepath.Join("runs", d.Now().Format("20060102-150405")+"-"+strings.Join(o.Suites, "-"))
+	}
+	dir, err := campaign.New(path, design)
+	if err != nil {
+		return nil, err
+	}
+	return dir, remember(d, dir, "")
+}
+
+// remember puts the run into the index; a home without room is no reason to stop.
+func remember(d Deps, dir *store.Dir, job string) error {
+	err := index(d).Add(campaign.Entry{Dir: dir.Path(), Job: job, Created: dir.Manifest.Created})
+	if err != nil {
+		fmt.Fprintf(d.Err, "warning: nearmetal status will not list this run: %v\n", err)
+	}
+	return nil
+}
+
+func index(d Deps) campaign.Index {
+	return campaign.Index{Dir: filepath.Join(stateHome(d), "nearmetal", "runs")}
+}
+
+type submitted struct {
+	Schema string `json:"schema"`
+	Job    string `json:"job"`
+	Dir    string `json:"dir"`
+}
+
+func submit(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, self string, asJSON bool) error {
+	job, err := campaign.Submit(ctx, w, dir, self)
+	if err != nil {
+		return err
+	}
+	if err := remember(d, dir, job.ID); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(d.Out).Encode(submitted{"nearmetal/submitted/v1", job.ID, dir.Path()})
+	}
+	fmt.Fprintln(d.Out, job.ID)
+	fmt.Fprintf(d.Err, "run directory: %s\nhint: nearmetal status %s, then nearmetal fetch %s\n", dir.Path(), job.ID, job.ID)
+	return nil
+}
+
+func (o BenchOptions) timeout() (time.Duration, error) {
+	d, err := time.ParseDuration(o.Timeout)
+	if err != nil || d < time.Second {
+		return 0, fail.Usagef("--timeout 10m", "timeout %q: not a time of a second or more", o.Timeout)
+	}
+	return d, nil
+}
