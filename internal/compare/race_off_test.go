@@ -2,4 +2,4 @@
 
 package compare
 
-const raceFactor = 1
+const raced = false
