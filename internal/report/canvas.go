@@ -4,6 +4,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,9 +120,12 @@ func (c *canvas) add(s shape) {
 	c.shapes = append(c.shapes, s)
 }
 
-// path writes SVG path data.
+// path writes SVG path data; of a point that is nowhere, no path at all.
 func (c *canvas) path(p vg.Path) string {
 	var b strings.Builder
+	if slices.ContainsFunc(p, func(s vg.PathComp) bool { return !finite(s.Pos.X) || !finite(s.Pos.Y) }) {
+		return ""
+	}
 	point := func(letter byte, pts ...vg.Point) {
 		b.WriteByte(letter)
 		for i, pt := range pts {
@@ -171,6 +175,8 @@ func (c *canvas) at(pt vg.Point) (x, y string) {
 	px, py := c.m.apply(float64(pt.X), float64(pt.Y))
 	return number(px), number(float64(c.height) - py)
 }
+
+func finite(l vg.Length) bool { return math.Abs(float64(l)) < 1e6 }
 
 // number writes a coordinate to a tenth of a pixel.
 func number(v float64) string {

@@ -73,6 +73,9 @@ func (l layer) Plot(c draw.Canvas, p *plot.Plot) {
 	l(pen{c, canvasOf(c), x, y})
 }
 
+// inside is the height of a value, held within the chart.
+func (p pen) inside(v float64) vg.Length { return max(p.Min.Y, min(p.Max.Y, p.y(v))) }
+
 // tip names what is drawn next, "" nothing.
 func (p pen) tip(s string) { p.cv.tip = s }
 

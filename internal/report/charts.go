@@ -142,8 +142,8 @@ func noiseFloor(f family) layer {
 				continue
 			}
 			x := p.x(sizeX(c.Size))
-			low = append(low, vg.Point{X: x, Y: max(p.y(c.Noise.Lo), p.Min.Y)})
-			high = append(high, vg.Point{X: x, Y: min(p.y(c.Noise.Hi), p.Max.Y)})
+			low = append(low, vg.Point{X: x, Y: p.inside(c.Noise.Lo)})
+			high = append(high, vg.Point{X: x, Y: p.inside(c.Noise.Hi)})
 		}
 		p.area("noise-band", high, low)
 	}
@@ -158,7 +158,7 @@ func (a artist) directions(f family) layer {
 	return func(p pen) {
 		sty := draw.TextStyle{XAlign: draw.XRight, YAlign: draw.YTop}
 		style(&sty, a.w)
-		p.FillText(sty, vg.Point{X: p.Max.X, Y: p.Max.Y}, "↑ "+plain(a.c.Other)+" "+top)
+		p.FillText(sty, vg.Point{X: p.Max.X, Y: p.Max.Y}, "↑ "+short(a.c.Other, nameWidth)+" "+top)
 		sty.YAlign = draw.YBottom
 		p.FillText(sty, vg.Point{X: p.Max.X, Y: p.Min.Y + 5}, "↓ "+bottom)
 	}
@@ -169,8 +169,8 @@ func (a artist) effects(f family) layer {
 		for _, c := range f.cells {
 			x, i := p.x(sizeX(c.Size)), ink(c.Verdict)
 			p.tip(a.tip(c))
-			p.line(i, 1.5, []vg.Point{{X: x, Y: p.y(c.Effect.Lo)}, {X: x, Y: p.y(c.Effect.Hi)}})
-			p.glyph(c.Verdict, vg.Point{X: x, Y: p.y(c.Effect.Ratio)})
+			p.line(i, 1.5, []vg.Point{{X: x, Y: p.inside(c.Effect.Lo)}, {X: x, Y: p.inside(c.Effect.Hi)}})
+			p.glyph(c.Verdict, vg.Point{X: x, Y: p.inside(c.Effect.Ratio)})
 		}
 		p.tip("")
 	}

@@ -83,7 +83,7 @@ func unit(u string) string {
 	if u == "us" {
 		return "µs"
 	}
-	return plain(u)
+	return short(u, nameWidth)
 }
 
 // verdictMark is a sign for a verdict, so that colour never stands alone.

@@ -20,7 +20,7 @@ var pageStyle string
 
 // The page has no script at all: nothing can fail to load, and its content
 // security policy allows nothing but this one style sheet.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"size": size, "sig": significant, "ratio": ratio, "interval": interval, "noise": noise, "unit": unit,
 	"percent": percent, "mark": verdictMark, "plain": plain, "plural": plural, "key": keyText,
 	"deref": func(s *string) string { return *s },
@@ -75,7 +75,7 @@ func (r Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, v)
+	return pageTemplate.Execute(w, v)
 }
 
 func (r Report) view() (view, error) {

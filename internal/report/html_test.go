@@ -56,6 +56,38 @@ func TestHostileTextStaysTextInHTML(t *testing.T) {
 	}
 }
 
+func TestDrawingsHaveNoPointNowhere(t *testing.T) {
+	pages := [][]byte{render(t, usual().report(), FormatHTML, Style{}), render(t, extreme(), FormatHTML, Style{})}
+	for _, text := range hostileTexts {
+		pages = append(pages, render(t, hostile(text), FormatHTML, Style{}))
+	}
+	for _, page := range pages {
+		if m := regexp.MustCompile(` (?:d|x|y)="[^"]*(?:NaN|Inf)[^"]*"`).Find(page); m != nil {
+			t.Fatalf("drawn nowhere: %.80s", m)
+		}
+	}
+}
+
+// extreme has the values at which scales break down.
+func extreme() Report {
+	r := small().report()
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		switch {
+		case s.Size == 1:
+			s.Size = 0
+		case s.Size == 1024 && s.Arm == "container":
+			s.Value = 1e300
+		case s.Size == 65536:
+			s.Value = 5 // all alike
+		case s.Size == 4<<20 && s.Arm == "native":
+			s.Value = 1e-300
+		}
+	}
+	r.Comparison = compare.Compare(r.Samples, compare.Options{Base: "native", Other: "container", Noise: "native-again"})
+	return r
+}
+
 func TestPageLoadsNothing(t *testing.T) {
 	page := render(t, usual().report(), FormatHTML, Style{})
 	for _, e := range elements(t, page) {

@@ -35,7 +35,7 @@ type Run struct {
 	Version   string    `json:"version,omitempty"`   // of nearmetal that wrote the report
 	Command   string    `json:"command,omitempty"`   // that analyses the run again; can be pasted
 	Measure   string    `json:"measure,omitempty"`   // that measures again; can be pasted
-	Notes     []string  `json:"notes,omitempty"`      // about launches that failed or are missing
+	Notes     []string  `json:"notes,omitempty"`     // about launches that failed or are missing
 	Synthetic bool      `json:"synthetic,omitempty"` // made-up numbers, for tests: the views say so
 }
 

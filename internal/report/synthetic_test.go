@@ -34,20 +34,20 @@ func small() synthetic {
 	return synthetic{seed: 7, blocks: 10, repeat: 1, noise: 0.006, sizes: []int64{1, 1024, 65536, 4 << 20}}
 }
 
-// network is one placement's network: t = alpha + size/beta.
-type network struct {
+// fabric is one placement's network: t = alpha + size/beta.
+type fabric struct {
 	name        string
 	alpha, beta float64 // us, MB/s (bytes a us)
 	init        float64 // ms
 }
 
-var networks = []network{
+var fabrics = []fabric{
 	{"1 node, 2 ranks", 0.31, 11800, 212},
 	{"2 nodes, 2 ranks", 1.72, 23900, 241},
 }
 
 // effect is the planted ratio container ÷ native of the time.
-func effect(p network, size int64) float64 {
+func effect(p fabric, size int64) float64 {
 	switch {
 	case p.name == "1 node, 2 ranks" && size >= 64<<10:
 		return 1.09 // single copy lost in the container
@@ -67,7 +67,7 @@ func (s synthetic) samples() []bench.Sample {
 	for block := range s.blocks {
 		drift := 1 + 0.02*math.Sin(float64(block)/5)
 		for _, i := range rng.Perm(len(arms)) {
-			for _, p := range networks {
+			for _, p := range fabrics {
 				for range s.repeat {
 					out = append(out, s.launch(rng, p, arms[i], block, launch, drift)...)
 				}
@@ -78,7 +78,7 @@ func (s synthetic) samples() []bench.Sample {
 	return out
 }
 
-func (s synthetic) launch(rng *rand.Rand, p network, arm string, block, launch int, drift float64) []bench.Sample {
+func (s synthetic) launch(rng *rand.Rand, p fabric, arm string, block, launch int, drift float64) []bench.Sample {
 	jitter := func() float64 { return drift * math.Exp(s.noise*rng.NormFloat64()+s.noise*rng.ExpFloat64()/2) }
 	slow := func(size int64) float64 {
 		if arm != "container" {
