@@ -44,6 +44,11 @@ func verbs(d Deps) []*cobra.Command {
 		newBuild(d, runBuild),
 		newInspect(d, runInspect),
 		newRun(d, runRun),
+		newBench(d, runBench),
+		newStatus(d, runStatus),
+		newFetch(d, runFetch),
+		newCompare(d, runCompare),
+		newReport(d, runReport),
 	}
 }
 

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/nearmetal/nearmetal/internal/compare"
+	"github.com/nearmetal/nearmetal/internal/fail"
+	"github.com/nearmetal/nearmetal/internal/report"
+)
+
+// CompareOptions is what `nearmetal compare` was asked; `report` asks the same.
+type CompareOptions struct {
+	Runs       []string // one run directory, or two
+	Base       string   // arm in the denominator; "": chosen
+	Other      string   // arm in the numerator; "": chosen
+	Noise      string   // A/A arm; "": the base's twin when there is one
+	Margin     share
+	Confidence share
+	JSON       bool
+}
+
+func newCompare(d Deps, runF func(Deps, CompareOptions) error) *cobra.Command {
+	var o CompareOptions
+	c := &cobra.Command{
+		Use:   "compare RUN [RUN]",
+		Short: "is the container as fast as native? the statistics of a run",
+		Long: `Compare the arms of a run, block by block, or one arm of two runs.
+
+Exit code 3 says that some benchmark is slower than the margin; 0 that none is
+shown to be (undecided is no claim of equality: read the verdict).`,
+		Example: `  nearmetal compare run1
+  nearmetal compare run1 --margin 5% --json
+  nearmetal compare before after --base container --other container`,
+		Args: between(1, 2, "RUN [RUN]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Runs = args
+			return runF(d, o)
+		},
+	}
+	compareFlags(c, &o)
+	return c
+}
+
+// compareFlags are the flags of compare and report.
+func compareFlags(c *cobra.Command, o *CompareOptions) {
+	o.Margin, o.Confidence = compare.DefaultMargin, compare.DefaultConfidence
+	c.Flags().Var(&o.Margin, "margin", "largest ratio that counts as equal: 2% accepts 1/1.02 to 1.02")
+	c.Flags().Var(&o.Confidence, "confidence", "of the intervals")
+	c.Flags().StringVar(&o.Base, "base", "", "`ARM` to compare with (native; of two runs: the container)")
+	c.Flags().StringVar(&o.Other, "other", "", "`ARM` that is compared (container)")
+	c.Flags().StringVar(&o.Noise, "noise", "", "`ARM` that repeats the base, for the noise floor (BASE-again)")
+	c.Flags().BoolVar(&o.JSON, "json", false, "one JSON document")
+}
+
+func runCompare(d Deps, o CompareOptions) error {
+	r, err := loadReport(o)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		err = report.ComparisonJSON(d.Out, r.Comparison)
+	} else {
+		err = r.Term(d.Out, termStyle(d))
+	}
+	if err == nil && r.Comparison.Regression {
+		return fail.Exit(fail.Findings)
+	}
+	return err
+}
+
+func termStyle(d Deps) report.Style { return report.Style{Color: d.Color, Width: min(d.Width, 120)} }
+
+// between wants from lo to hi arguments and names them when they are not there.
+func between(lo, hi int, names string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= lo && len(args) <= hi {
+			return nil
+		}
+		return fail.Usagef(c.CommandPath()+" --help", "%s takes %s, not %d arguments", c.CommandPath(), names, len(args))
+	}
+}
