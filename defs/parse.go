@@ -103,7 +103,8 @@ type parser struct {
 	stage  Stage
 	faults Faults
 	line   int
-	inside bool   // a section
+	inside bool // a section
+	body   strings.Builder
 	cont   string // header value continued by a backslash
 }
 
@@ -115,12 +116,12 @@ func (p *parser) read(text string) {
 		case strings.HasPrefix(strings.TrimSpace(line), "%"):
 			p.open(strings.TrimSpace(line))
 		case p.inside:
-			s := &p.stage.Sections[len(p.stage.Sections)-1]
-			s.Text += line + "\n"
+			p.body.WriteString(line + "\n")
 		default:
 			p.header(strings.TrimSpace(line))
 		}
 	}
+	p.close()
 	for _, s := range p.stage.Sections {
 		if len(s.Text) >= 64<<10 {
 			p.faults = append(p.faults, Fault{Line: s.Line, Field: "%" + s.Name, Msg: "64 KiB or more: Apptainer's scanner stops at it (token too long)"})
@@ -130,8 +131,17 @@ func (p *parser) read(text string) {
 
 func (p *parser) open(line string) {
 	name, args, _ := strings.Cut(strings.TrimLeft(line, "%"), " ")
+	p.close()
 	p.inside = true
 	p.stage.Sections = append(p.stage.Sections, Section{Name: strings.ToLower(name), Args: strings.TrimSpace(args), Line: p.line})
+}
+
+// close gives the section that ends here its text.
+func (p *parser) close() {
+	if p.inside {
+		p.stage.Sections[len(p.stage.Sections)-1].Text = p.body.String()
+		p.body.Reset()
+	}
 }
 
 func (p *parser) header(line string) {

@@ -73,7 +73,7 @@ func (c *checker) match(field, value string, re *regexp.Regexp, what string) {
 
 // text faults a value that cannot arrive literally.
 func (c *checker) text(field, s string) {
-	if n := len(quote(s)); n > maxQuoted {
+	if len(s) > maxQuoted || len(quote(s)) > maxQuoted {
 		c.fault(field, "%d bytes; Apptainer takes at most 64 KiB in a section, so a value may have about %d KiB: put it into a file and name it under files:", len(s), maxQuoted>>10)
 		return
 	}
@@ -123,7 +123,7 @@ func (c *checker) head(r Recipe) {
 // and trims them (parser.GetLabels).
 func (c *checker) oneLine(field, s string) {
 	c.text(field, s)
-	if strings.Contains(s, "\n") || strings.TrimSpace(s) != s {
+	if len(s) <= maxQuoted && strings.Contains(s, "\n") || strings.TrimSpace(s) != s {
 		c.fault(field, "%q: a label is one line without blanks at its ends", clip(s))
 	}
 }
