@@ -107,7 +107,7 @@ func (a artist) ratioRange(f family) (lo, hi float64) {
 		lo, hi = min(lo, c.Effect.Lo), max(hi, c.Effect.Hi)
 	}
 	lo, hi = max(lo, 0), min(hi, 1e6)
-	pad := (hi - lo) * 0.08
+	pad := (hi - lo) * 0.13 // room for the words at the ends
 	return lo - pad, hi + pad
 }
 
