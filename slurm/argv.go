@@ -79,7 +79,9 @@ func (p Plan) srunArgs() []string {
 	a.text("--gpu-bind=", p.GPUBind)
 	a.text("--cpu-bind=", p.CPUBind)
 	a.text("--distribution=", p.Distrib)
-	a.text("--chdir=", p.Workdir)
+	if p.Target.Kind != Container { // a container's may exist there only
+		a.text("--chdir=", p.Workdir)
+	}
 	a.flag("--exclusive", p.Exclusive)
 	a.flag("--exact", p.Exact)
 	a.flag("--overlap", p.Overlap)

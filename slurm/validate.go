@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
@@ -42,7 +43,7 @@ func (p Plan) validateProgram() error {
 		return fail.Usagef("nearmetal run -N 2 -n 2 -- hostname", "no program to run")
 	}
 	for i, a := range p.Program {
-		if err := validString(fmt.Sprintf("argument %d", i), a); err != nil {
+		if err := p.validString(fmt.Sprintf("argument %d", i), a); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (p Plan) validateEnv() error {
 		if e.Name == "HOME" && p.Target.Kind == Container {
 			return fail.Usagef("--option --home=DIR", "environment variable HOME: Apptainer sets it itself")
 		}
-		if err := validString("environment variable "+e.Name, e.Name+"="+e.Value); err != nil {
+		if err := p.validString("environment variable "+e.Name, e.Name+"="+e.Value); err != nil {
 			return err
 		}
 	}
@@ -87,13 +88,13 @@ func (p Plan) validateTarget() error {
 
 func (p Plan) validateBinds() error {
 	for _, b := range p.Binds {
-		if err := validPath("bind source", b.Source); err != nil {
+		if err := validBindPath("bind source", b.Source); err != nil {
 			return err
 		}
 		if b.Dest == "" {
 			continue
 		}
-		if err := validPath("bind destination", b.Dest); err != nil {
+		if err := validBindPath("bind destination", b.Dest); err != nil {
 			return err
 		}
 	}
@@ -118,6 +119,24 @@ func (p Plan) validateOptions() error {
 		}
 	}
 	return nil
+}
+
+// validString also holds what Apptainer carries: its configuration is JSON,
+// which replaces bytes that are not UTF-8 (seen with 1.4.5).
+func (p Plan) validString(what, s string) error {
+	if p.Target.Kind == Container && !utf8.ValidString(s) {
+		return fail.Usagef("put it into a file and pass the file's name", "%s: %.40q is not UTF-8; Apptainer cannot carry it", what, s)
+	}
+	return validString(what, s)
+}
+
+// validBindPath holds what an apptainer bind carries: its CSV reader turns
+// carriage returns with newlines into newlines.
+func validBindPath(what, s string) error {
+	if !utf8.ValidString(s) || strings.Contains(s, "\r") {
+		return fail.Usagef("rename it, or bind a directory above it", "%s %q: Apptainer cannot carry carriage returns, nor bytes that are not UTF-8", what, s)
+	}
+	return validPath(what, s)
 }
 
 func validPath(what, s string) error {

@@ -86,7 +86,7 @@ const InsideVar = "NEARMETAL_ALLOCATED"
 // nothing of us afterwards.
 func Submit(ctx context.Context, w World, dir *store.Dir, self string) (store.Job, error) {
 	script := filepath.Join(dir.Path(), scriptName)
-	text := "#!/bin/sh\n# Carries this run directory out; nearmetal made it.\nexec " + shellescape.QuoteCommand(resume(self, dir)) + "\n"
+	text := "#!/bin/sh\n# Carries this run directory out; nearmetal made it.\nexec " + shellescape.QuoteCommand(append(resume(self, dir), "--no-compare")) + "\n"
 	if err := renameio.WriteFile(script, []byte(text), 0o755); err != nil {
 		return store.Job{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/spf13/cobra"
 
 	"github.com/nearmetal/nearmetal/internal/campaign"
@@ -130,7 +132,7 @@ func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o 
 	p.clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			return fail.New(fail.Failed, "nearmetal bench --resume "+dir.Path(), "stopped; complete launches are kept")
+			return fail.New(fail.Failed, "nearmetal bench --resume "+shellescape.Quote(dir.Path()), "stopped; complete launches are kept")
 		}
 		return err
 	}
@@ -145,7 +147,7 @@ func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o 
 func benchDir(d Deps, o BenchOptions) (*store.Dir, error) {
 	if o.Resume != "" {
 		if len(o.Suites) > 0 || o.Image != "" || o.Out != "" {
-			return nil, fail.Usagef("nearmetal bench --resume "+o.Resume, "--resume takes everything from the run directory")
+			return nil, fail.Usagef("nearmetal bench --resume "+shellescape.Quote(o.Resume), "--resume takes everything from the run directory")
 		}
 		return store.Open(o.Resume)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/spf13/cobra"
 
 	"github.com/nearmetal/nearmetal/internal/campaign"
@@ -80,7 +82,7 @@ func finishedStatus(ctx context.Context, w campaign.World, path string, o FetchO
 		if !o.Wait || !under {
 			hint := nextStep(s)
 			if under {
-				hint = "nearmetal fetch " + first(s.Job, s.Dir) + " --wait"
+				hint = "nearmetal fetch " + shellescape.Quote(first(s.Job, s.Dir)) + " --wait"
 			}
 			return s, fail.New(fail.Failed, hint, "%s: %s, %d of %d launches", s.Dir, s.State, s.Done, s.Total)
 		}

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/nearmetal/nearmetal/internal/compare"
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
@@ -17,7 +19,7 @@ func showResult(d Deps, path string, asJSON bool) error {
 		err = nil
 	}
 	if err == nil {
-		fmt.Fprintf(d.Err, "hint: nearmetal report %s -o report.html\n", path)
+		fmt.Fprintf(d.Err, "hint: nearmetal report %s -o report.html\n", shellescape.Quote(path))
 	}
 	return err
 }

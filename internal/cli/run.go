@@ -44,15 +44,21 @@ The exit code is the program's own; 125 means that nearmetal or Slurm could not 
 Arguments and environment values reach the program as they are, whatever is in them.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fail.Usagef("nearmetal run -N 2 -n 2 -- hostname", "no program to run")
+				return asLaunch(fail.Usagef("nearmetal run -N 2 -n 2 -- hostname", "no program to run"))
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Program = args
-			return runF(c.Context(), d, o)
+			err := runF(c.Context(), d, o)
+			if err != nil && !o.DryRun && !o.Batch {
+				err = asLaunch(err)
+			}
+			return err
 		},
 	}
+	// A program may exit with 2 itself: ours is 125, as for env(1) and timeout(1).
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return asLaunch(flagError(c, err)) })
 	o.launchFlags.add(c)
 	f := c.Flags()
 	f.SetInterspersed(false)
@@ -134,7 +140,7 @@ func launch(ctx context.Context, d Deps, p slurm.Plan) error {
 		return err
 	}
 	if err := present(d, p.Target); err != nil {
-		return asLaunch(err)
+		return err
 	}
 	signals, stop := forwarded(d)
 	defer stop()
@@ -144,7 +150,7 @@ func launch(ctx context.Context, d Deps, p slurm.Plan) error {
 		Stdin: d.In, Stdout: d.Out, Stderr: tail, Signals: signals,
 	})
 	if err != nil {
-		return asLaunch(fmt.Errorf("start %s: %w", argv[0], err))
+		return fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	return tail.verdict(d, res)
 }
@@ -176,8 +182,12 @@ func present(d Deps, t slurm.Target) error {
 	return nil
 }
 
-// asLaunch gives our own failures the code that no program should use.
+// asLaunch gives our own failures the code that no program should use; a
+// program's own exit code stays.
 func asLaunch(err error) error {
+	if quiet(err) {
+		return err
+	}
 	return &fail.Error{Code: fail.Launch, Msg: err.Error(), Hint: fail.Hint(err), Err: err}
 }
 

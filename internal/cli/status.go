@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/spf13/cobra"
 
 	"github.com/nearmetal/nearmetal/internal/campaign"
@@ -124,9 +126,9 @@ func tellStatus(w io.Writer, s campaign.Status) {
 func nextStep(s campaign.Status) string {
 	switch s.State {
 	case campaign.Finished:
-		return "nearmetal fetch " + first(s.Job, s.Dir)
+		return "nearmetal fetch " + shellescape.Quote(first(s.Job, s.Dir))
 	case campaign.Stopped, campaign.Failed:
-		return "nearmetal bench --resume " + s.Dir + " (add --submit for a job)"
+		return "nearmetal bench --resume " + shellescape.Quote(s.Dir) + " (add --submit for a job)"
 	}
 	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/google/renameio/v2"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -73,7 +75,7 @@ func refuseFull(path string) error {
 	for _, e := range entries {
 		switch {
 		case e.Name() == manifestName:
-			return fail.Usagef("nearmetal bench --resume "+path, "%s: holds a run already", path)
+			return fail.Usagef("nearmetal bench --resume "+shellescape.Quote(path), "%s: holds a run already", path)
 		case e.Name() != rawName && !strings.HasPrefix(e.Name(), "."):
 			return fail.Usagef("choose another directory with -o", "%s: not empty (%s), and not a run directory", path, e.Name())
 		}
@@ -111,7 +113,7 @@ func notARun(path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fail.Usagef("nearmetal status lists the runs that were submitted", "run directory: %w", err)
 	}
-	return fail.Usagef("nearmetal bench mpi --image IMG -o "+path, "%s: not a run directory (no %s)", path, manifestName)
+	return fail.Usagef("nearmetal bench mpi --image IMG -o "+shellescape.Quote(path), "%s: not a run directory (no %s)", path, manifestName)
 }
 
 func corrupt(path, name string, err error) error {

@@ -8,13 +8,15 @@ import (
 	"strings"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
 
 // full adds what to do when the disk is full.
 func full(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fail.New(fail.Failed, "make room, then nearmetal bench --resume "+path, "%w", err)
+		return fail.New(fail.Failed, "make room, then nearmetal bench --resume "+shellescape.Quote(path), "%w", err)
 	}
 	return err
 }
@@ -32,7 +34,7 @@ func (d *Dir) Lock(who string) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
 		text, _ := os.ReadFile(path)
-		return fail.New(fail.Failed, "nearmetal status "+d.path,
+		return fail.New(fail.Failed, "nearmetal status "+shellescape.Quote(d.path),
 			"%s: another bench runs in it (%s)", d.path, strings.TrimSpace(string(text)))
 	}
 	if err != nil {
