@@ -152,7 +152,10 @@ type decades struct{}
 func (decades) Ticks(lo, hi float64) []plot.Tick {
 	span := math.Log10(hi / lo)
 	steps := []float64{1, 2, 5}
-	if span > 2.2 {
+	switch {
+	case span < 0.7:
+		steps = []float64{1, 1.5, 2, 3, 4, 5, 6, 8}
+	case span > 2.2:
 		steps = []float64{1}
 	}
 	every := max(1, int(math.Ceil(span/6)))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the page's template and style
 	"encoding/base64"
@@ -26,6 +27,10 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"deref": func(s *string) string { return *s },
 	"pair":  func(a, b any) [2]any { return [2]any{a, b} },
 }).Parse(pageText))
+
+// mostPage is the size in bytes that a page stays below, if need be without
+// the download; mail and chat programs refuse much more.
+const mostPage = 1_000_000
 
 // view is what the template sees.
 type view struct {
@@ -75,7 +80,19 @@ func (r Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return pageTemplate.Execute(w, v)
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, v); err != nil {
+		return err
+	}
+	if text.Len() > mostPage && v.Raw.Base64 != "" {
+		v.Raw.Base64, v.RawURL = "", ""
+		text.Reset()
+		if err := pageTemplate.Execute(&text, v); err != nil {
+			return err
+		}
+	}
+	_, err = text.WriteTo(w)
+	return err
 }
 
 func (r Report) view() (view, error) {

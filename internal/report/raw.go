@@ -11,10 +11,6 @@ import (
 	"github.com/nearmetal/nearmetal/bench"
 )
 
-// mostRaw is the largest download that is put into the page, in bytes of
-// base64: with it and the drawings the page stays below 1 MB.
-const mostRaw = 640_000
-
 // rawData is the samples as a gzipped CSV, base64.
 type rawData struct {
 	Base64 string // "" when it is too large for the page
@@ -34,7 +30,7 @@ func pack(samples []bench.Sample) (rawData, error) {
 		return rawData{}, err
 	}
 	out := rawData{Rows: len(samples), Size: int64(buf.Len())}
-	if base64.StdEncoding.EncodedLen(buf.Len()) <= mostRaw {
+	if base64.StdEncoding.EncodedLen(buf.Len()) < mostPage {
 		out.Base64 = base64.StdEncoding.EncodeToString(buf.Bytes())
 	}
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/csv"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +22,21 @@ func TestDownloadHoldsEverySample(t *testing.T) {
 	got := unpack(t, render(t, r, FormatHTML, Style{}))
 	if !slices.Equal(sorted(got), sorted(r.Samples)) {
 		t.Fatalf("%d samples came back, not the %d that went in", len(got), len(r.Samples))
+	}
+}
+
+func TestTooManySamplesStayOutsideThePage(t *testing.T) {
+	r := small().report()
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 130_000 {
+		s := r.Samples[0]
+		s.Value = rng.Float64()
+		r.Samples = append(r.Samples, s)
+		r.Samples[len(r.Samples)-1].Launch = len(r.Samples)
+	}
+	page := render(t, r, FormatHTML, Style{})
+	if len(page) >= mostPage || bytes.Contains(page, []byte("download=")) || !bytes.Contains(page, []byte("too many to put into this page")) {
+		t.Errorf("page of %d bytes holds too many samples, or does not say where they are", len(page))
 	}
 }
 

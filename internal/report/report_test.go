@@ -48,6 +48,14 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+func TestExtremeValuesAreShownInEveryFormat(t *testing.T) {
+	for _, f := range Formats() {
+		if out := render(t, extreme(), f, Style{Width: 80}); bytes.Contains(out, []byte("NaN")) {
+			t.Errorf("%s shows NaN", f)
+		}
+	}
+}
+
 func TestTermFitsTheTerminal(t *testing.T) {
 	r := usual().report()
 	for _, width := range []int{200, 100, 80, 60, 50} {

@@ -13,9 +13,10 @@ import (
 	"github.com/nearmetal/nearmetal/internal/compare"
 )
 
-// mostDots is how many values of an arm are drawn in a strip; of more, evenly
-// spaced order statistics stand for all.
-const mostDots = 40
+// dots is how many values of an arm are drawn in a strip; of more, evenly
+// spaced order statistics stand for all. Many sizes and benchmarks share what
+// the page has room for.
+func (a artist) dots() int { return max(9, min(40, 5000/max(1, len(a.c.Cells)))) }
 
 // lane is one arm's values in a strip, ascending.
 type lane struct {
@@ -80,15 +81,15 @@ func (a artist) strip(c compare.Cell, lanes []lane, span float64) drawing {
 	p.line("one", 1, []vg.Point{{X: stripWidth / 2, Y: 0}, {X: stripWidth / 2, Y: stripHeight}})
 	drawn := slices.DeleteFunc(slices.Clone(lanes), func(l lane) bool { return len(l.values) == 0 })
 	for i, l := range drawn {
-		p.lane(l, vg.Length(float64(stripHeight)*(1-(float64(i)+0.5)/float64(len(drawn)))))
+		p.lane(l, vg.Length(float64(stripHeight)*(1-(float64(i)+0.5)/float64(len(drawn)))), a.dots())
 	}
 	return cv.drawing(size(c.Size), a.tip(c))
 }
 
 // lane draws an arm's dots at a height, and its median as a bar.
-func (p pen) lane(l lane, y vg.Length) {
+func (p pen) lane(l lane, y vg.Length, most int) {
 	var pts []vg.Point
-	for i, v := range thinned(l.values, mostDots) {
+	for i, v := range thinned(l.values, most) {
 		// Neighbours are set apart in three rows, so that equal values stay countable.
 		pts = append(pts, vg.Point{X: p.x(v), Y: y + vg.Length(i%3-1)*2})
 	}
@@ -148,7 +149,7 @@ func (a artist) times(f family, lanes []lane) drawing {
 		for i, l := range drawn {
 			y := g.y(float64(len(drawn) - 1 - i))
 			g.line("grid", 1, []vg.Point{{X: g.Min.X, Y: y}, {X: g.Max.X, Y: y}})
-			g.lane(l, y)
+			g.lane(l, y, a.dots())
 			g.FillText(name, vg.Point{X: g.Min.X, Y: y + 7}, short(l.arm, nameWidth))
 		}
 	}))
