@@ -126,7 +126,7 @@ func ParseBase(s string, old Base) (Base, error) {
 	case ok && from == "debootstrap":
 		b.Suite, b.Mirror, _ = strings.Cut(rest, "@")
 	default:
-		return old, fmt.Errorf("base %q is not docker:REF, localimage:PATH or debootstrap:SUITE@MIRROR", clip(s))
+		return old, fmt.Errorf("base \"%s\" is not docker:REF, localimage:PATH or debootstrap:SUITE@MIRROR", clip(s))
 	}
 	c := &checker{}
 	c.base(b)

@@ -156,7 +156,7 @@ func (p *parser) header(line string) {
 	}
 	key, value, ok := strings.Cut(line, ":")
 	if !ok {
-		p.faults = append(p.faults, Fault{Line: p.line, Msg: fmt.Sprintf("%q is neither a header (Key: value) nor a %%section", clip(line))})
+		p.faults = append(p.faults, Fault{Line: p.line, Msg: fmt.Sprintf("\"%s\" is neither a header (Key: value) nor a %%section", clip(line))})
 		return
 	}
 	f := Field{Key: strings.ToLower(strings.TrimSpace(key)), Line: p.line}

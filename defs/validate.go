@@ -67,7 +67,7 @@ var (
 // match faults a value that is not as re wants; what describes the form.
 func (c *checker) match(field, value string, re *regexp.Regexp, what string) {
 	if !re.MatchString(value) {
-		c.fault(field, "%q is not %s", clip(value), what)
+		c.fault(field, "\"%s\" is not %s", clip(value), what)
 	}
 }
 
@@ -78,11 +78,11 @@ func (c *checker) text(field, s string) {
 		return
 	}
 	if !utf8.ValidString(s) {
-		c.fault(field, "%q is not UTF-8", clip(s))
+		c.fault(field, "\"%s\" is not UTF-8", clip(s))
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			c.fault(field, "control character %U in %q: it would not arrive as it is", r, clip(s))
+			c.fault(field, "control character %U in \"%s\": it would not arrive as it is", r, clip(s))
 			return
 		}
 	}
@@ -95,15 +95,15 @@ func (c *checker) path(field, p string, absolute bool) {
 	case p == "":
 		c.fault(field, "a path is needed")
 	case len(p) > 1024:
-		c.fault(field, "%q is too long for a path", clip(p))
+		c.fault(field, "\"%s\" is too long for a path", clip(p))
 	case strings.IndexFunc(p, oddInPath) >= 0:
-		c.fault(field, "%q: a path may have letters, digits, blanks and . _ / @ + , = : ~ - only (Apptainer expands the rest)", clip(p))
+		c.fault(field, "\"%s\": a path may have letters, digits, blanks and . _ / @ + , = : ~ - only (Apptainer expands the rest)", clip(p))
 	case strings.TrimSpace(p) != p:
-		c.fault(field, "%q begins or ends with a blank", clip(p))
+		c.fault(field, "\"%s\" begins or ends with a blank", clip(p))
 	case path.IsAbs(p) != absolute:
-		c.fault(field, "%q: %s", clip(p), map[bool]string{true: "an absolute path is needed", false: "a path beside the recipe is needed, not an absolute one"}[absolute])
-	case path.Clean(p) != strings.TrimSuffix(p, "/") || path.Clean(p) == "/" || strings.HasPrefix(path.Clean(p), ".."):
-		c.fault(field, "%q: no .. , // or ./ in a path, and not the root or the recipe's own folder", clip(p))
+		c.fault(field, "\"%s\": %s", clip(p), map[bool]string{true: "an absolute path is needed", false: "a path beside the recipe is needed, not an absolute one"}[absolute])
+	case path.Clean(p) != strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") || path.Clean(p) == "/" || strings.HasPrefix(path.Clean(p), ".."):
+		c.fault(field, "\"%s\": no .. or // in a path, and not the root or the recipe's own folder", clip(p))
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *checker) head(r Recipe) {
 	c.match("name", r.Name, nameRE, "a name: small letters, digits, . _ - (at most 64)")
 	c.oneLine("description", r.Description)
 	if r.Provider != "distro" {
-		c.fault("provider", "provider %q is not known; known: distro", clip(r.Provider))
+		c.fault("provider", "provider \"%s\" is not known; known: distro", clip(r.Provider))
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *checker) head(r Recipe) {
 func (c *checker) oneLine(field, s string) {
 	c.text(field, s)
 	if len(s) <= maxQuoted && strings.Contains(s, "\n") || strings.TrimSpace(s) != s {
-		c.fault(field, "%q: a label is one line without blanks at its ends", clip(s))
+		c.fault(field, "\"%s\": a label is one line without blanks at its ends", clip(s))
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *checker) files(files []File) {
 		c.path(at+".from", f.From, false)
 		c.path(at+".to", f.To, true)
 		if f.Stage != StageBuild && f.Stage != StageFinal {
-			c.fault(at+".stage", "%q is not build or final", clip(f.Stage))
+			c.fault(at+".stage", "\"%s\" is not build or final", clip(f.Stage))
 		}
 		if f.SHA256 != "" {
 			c.match(at+".sha256", f.SHA256, hexRE, "a SHA-256 in 64 hexadecimal digits")
@@ -169,7 +169,7 @@ func (c *checker) step(field string, s Step) {
 		c.fault(field, "either run: (a list of words) or script: (text) is needed")
 	}
 	if len(s.Argv) > 0 && (s.Argv[0] == "" || strings.Contains(s.Argv[0], "=")) {
-		c.fault(field, "%q is no program's name: it is empty or has a = (env(1) would set a variable)", clip(s.Argv[0]))
+		c.fault(field, "\"%s\" is no program's name: it is empty or has a = (env(1) would set a variable)", clip(s.Argv[0]))
 	}
 	before := len(c.faults)
 	for _, a := range s.Argv {
@@ -197,7 +197,7 @@ func (c *checker) environment(r Recipe) {
 		for i, dir := range p.Dirs {
 			c.path(fmt.Sprintf("%s[%d]", at, i), dir, true)
 			if strings.Contains(dir, ":") {
-				c.fault(fmt.Sprintf("%s[%d]", at, i), "%q: a colon separates directories", clip(dir))
+				c.fault(fmt.Sprintf("%s[%d]", at, i), "\"%s\": a colon separates directories", clip(dir))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ var baseKeys = []baseKind{
 func (c *checker) base(b Base) {
 	i := slices.IndexFunc(baseKeys, func(k baseKind) bool { return k.from == b.From })
 	if i < 0 {
-		c.fault("base.from", "%q is not docker, localimage or debootstrap", clip(b.From))
+		c.fault("base.from", "\"%s\" is not docker, localimage or debootstrap", clip(b.From))
 		return
 	}
 	values := map[string]string{"ref": b.Ref, "digest": b.Digest, "path": b.Path, "suite": b.Suite, "mirror": b.Mirror}
@@ -63,7 +63,7 @@ func (c *checker) baseDistro(b Base) {
 		return
 	}
 	if b.Distro != "" {
-		c.fault("base.distro", "%q is not one of %s", clip(b.Distro), distroNames())
+		c.fault("base.distro", "\"%s\" is not one of %s", clip(b.Distro), distroNames())
 		return
 	}
 	c.fault("base", "the base's distribution cannot be told from it; add distro: (%s)", distroNames())
@@ -74,7 +74,7 @@ func (c *checker) stack(r Recipe) {
 	if s.MPI.Name == "" {
 		c.fault("stack", "mpi: is needed (%s)", strings.Join(mpiNames(), ", "))
 	} else if !slices.Contains(mpiNames(), s.MPI.Name) {
-		c.fault("stack.mpi", "%q is not one of %s", clip(s.MPI.Name), strings.Join(mpiNames(), ", "))
+		c.fault("stack.mpi", "\"%s\" is not one of %s", clip(s.MPI.Name), strings.Join(mpiNames(), ", "))
 	}
 	c.version("stack.mpi", s.MPI.Version)
 	for _, comp := range s.Components {
