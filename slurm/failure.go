@@ -26,8 +26,11 @@ var (
 	// "srun: error: Unable to allocate resources: Invalid partition name specified"
 	refusal = regexp.MustCompile(`^srun: (?:error|fatal): ((?:Unable to (?:allocate|create|confirm)|Invalid|No partition|Job submit|Requested|Couldn't find the specified plugin name|cannot find|cannot create|Zero Bytes|Only allocated|Access/permission denied|Duration|Slurm controller|MPI plugin|Failed to initialize|.*configuration is not available).*)$`)
 	// Slurm's own account of the consequences, and rank prefixes.
-	consequence = regexp.MustCompile(`^(?:srun: (?:error: .*: tasks? [0-9,\-\[\]]+: (?:Exited|Terminated|Killed)|Job step aborted|launch/|Terminating|Force|mpi/pmix)|slurmstepd: error: \*\*\* (?:STEP|JOB))|^srun: error: [^:]+: tasks? `)
-	rankPrefix  = regexp.MustCompile(`^\s*\d+: `)
+	consequence = regexp.MustCompile(`^(?:srun: (?:error: .*: tasks? [0-9,\-\[\]]+: (?:Exited|Terminated|Killed)|Job step aborted|job \d+ |launch/|Terminating|Force|mpi/pmix)|slurmstepd(?:-\S+)?: error: \*\*\* (?:STEP|JOB))|^srun: error: [^:]+: tasks? `)
+	// "slurmstepd-n1: error: execve(): app: No such file or directory", "srun: unrecognized option '--nope'"
+	noProgram  = regexp.MustCompile(`^slurmstepd(?:-(\S+))?: error: execve\(\): (.+)$`)
+	badOption  = regexp.MustCompile(`^(?:\S*/)?srun: ((?:unrecognized|invalid|ambiguous|unknown) option.*|option .*requires an argument.*)$`)
+	rankPrefix = regexp.MustCompile(`^\s*\d+: `)
 )
 
 // refusals pairs a part of Slurm's reason with what to do.
@@ -67,8 +70,8 @@ func (f *Failure) notice(line string) {
 	if m := taskEnd.FindStringSubmatch(line); m != nil && f.betterThan(m[3]) {
 		f.Where, f.How = m[2]+" on "+m[1], m[3]
 	}
-	if m := refusal.FindStringSubmatch(line); m != nil && f.Refused == "" {
-		f.Refused, f.Hint = m[1], refusalHint(m[1])
+	if f.Refused == "" {
+		f.Refused, f.Hint = refused(line)
 	}
 }
 
@@ -76,6 +79,21 @@ func (f *Failure) notice(line string) {
 func (f *Failure) betterThan(how string) bool {
 	killed := func(s string) bool { return strings.HasPrefix(s, "Killed") || strings.HasPrefix(s, "Terminated") }
 	return f.How == "" || killed(f.How) && !killed(how)
+}
+
+// refused gives the reason and the advice of a line that says that nothing was
+// started.
+func refused(line string) (reason, hint string) {
+	if m := refusal.FindStringSubmatch(line); m != nil {
+		return m[1], refusalHint(m[1])
+	}
+	if m := noProgram.FindStringSubmatch(line); m != nil {
+		return m[2], "give the program's full path; it must exist on the nodes"
+	}
+	if m := badOption.FindStringSubmatch(line); m != nil {
+		return m[1], "srun --help"
+	}
+	return "", ""
 }
 
 func refusalHint(reason string) string {
