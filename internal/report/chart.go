@@ -153,7 +153,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 	span := math.Log10(hi / lo)
 	steps := []float64{1, 2, 5}
 	switch {
-	case span < 0.7:
+	case span < 0.8:
 		steps = []float64{1, 1.5, 2, 3, 4, 5, 6, 8}
 	case span > 2.2:
 		steps = []float64{1}

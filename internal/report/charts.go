@@ -95,23 +95,30 @@ func (a artist) ratios(f family) drawing {
 	p.X.Tick.Marker = sizeTicks(f.sizes())
 	p.X.Min, p.X.Max = sizeX(f.cells[0].Size), sizeX(f.cells[len(f.cells)-1].Size)
 	p.Y.Min, p.Y.Max = a.ratioRange(f)
-	p.Y.Tick.Marker = ratioTicks(p.Y.Min, p.Y.Max)
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, ratioTicks(p.Y.Min, p.Y.Max)
 	p.Add(a.margin(), noiseFloor(f), grid(p), one(), a.directions(f), a.effects(f))
 	title := fmt.Sprintf("ratio %s ÷ %s of %s over message size, %s", plain(a.c.Other), plain(a.c.Base), f.title(), plain(f.Placement))
 	return a.render(p, title, fmt.Sprintf("Ratio with its %s interval at each size; margin ±%s. %s.", percent(a.c.Confidence), percent(a.c.Margin), plain(f.Sentence)))
 }
 
+// ratioRange holds all intervals, with room for the words at the ends. The axis
+// is logarithmic: half as fast lies as far from 1 as twice as fast.
 func (a artist) ratioRange(f family) (lo, hi float64) {
-	lo, hi = 1-2*a.c.Margin, 1+2*a.c.Margin
+	hi = math.Pow(1+a.c.Margin, 2)
+	lo = 1 / hi
 	for _, c := range f.cells {
 		lo, hi = min(lo, c.Effect.Lo), max(hi, c.Effect.Hi)
 	}
-	lo, hi = max(lo, 0), min(hi, 1e6)
-	pad := (hi - lo) * 0.13 // room for the words at the ends
-	return lo - pad, hi + pad
+	lo, hi = max(lo, 1e-3), min(hi, 1e3)
+	room := math.Pow(hi/lo, 0.13)
+	return lo / room, hi * room
 }
 
-func ratioTicks(lo, hi float64) plot.ConstantTicks {
+// ratioTicks are even steps near 1, and 1, 2, 5 where the ratios lie far apart.
+func ratioTicks(lo, hi float64) plot.Ticker {
+	if hi/lo > 3 {
+		return decades{}
+	}
 	step := niceStep(hi-lo, 6)
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	var out plot.ConstantTicks

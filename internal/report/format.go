@@ -58,12 +58,17 @@ func interval(e compare.Effect) string {
 	return ratio(e.Lo) + "–" + ratio(e.Hi)
 }
 
-// noise writes the A/A interval as its farthest end from 1.
+// noise writes the A/A interval as its farthest end from 1, either way: ±1.2 %,
+// or ×3.5 where it is that wide.
 func noise(e *compare.Effect) string {
 	if e == nil || e.N == 0 {
 		return none
 	}
-	return fmt.Sprintf("±%.1f %%", 100*max(e.Hi-1, 1-e.Lo))
+	factor := max(e.Hi, 1/e.Lo)
+	if factor >= 2 {
+		return "×" + strconv.FormatFloat(factor, 'g', 3, 64)
+	}
+	return fmt.Sprintf("±%.1f %%", 100*(factor-1))
 }
 
 // percent writes a share of 1.

@@ -110,7 +110,7 @@ func (f family) ratios() string {
 func (f family) noise() string {
 	var widest *compare.Effect
 	for _, c := range f.cells {
-		if c.Noise != nil && (widest == nil || max(c.Noise.Hi-1, 1-c.Noise.Lo) > max(widest.Hi-1, 1-widest.Lo)) {
+		if c.Noise != nil && (widest == nil || max(c.Noise.Hi, 1/c.Noise.Lo) > max(widest.Hi, 1/widest.Lo)) {
 			widest = c.Noise
 		}
 	}

@@ -129,7 +129,7 @@ func roundUp(v float64) float64 {
 func (a artist) times(f family, lanes []lane) drawing {
 	c := f.cells[0]
 	drawn := slices.DeleteFunc(slices.Clone(lanes), func(l lane) bool { return len(l.values) == 0 })
-	height := vg.Length(40 + 38*len(drawn))
+	height := vg.Length(40 + 42*len(drawn))
 	p := newPlot(a.w)
 	p.HideY()
 	p.X.Min, p.X.Max = 0, 0
@@ -150,7 +150,7 @@ func (a artist) times(f family, lanes []lane) drawing {
 			y := g.y(float64(len(drawn) - 1 - i))
 			g.line("grid", 1, []vg.Point{{X: g.Min.X, Y: y}, {X: g.Max.X, Y: y}})
 			g.lane(l, y, a.dots())
-			g.FillText(name, vg.Point{X: g.Min.X, Y: y + 7}, short(l.arm, nameWidth))
+			g.FillText(name, vg.Point{X: g.Min.X, Y: y + 10}, short(l.arm, nameWidth))
 		}
 	}))
 	cv := newCanvas(chartWidth, height)
