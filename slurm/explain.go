@@ -31,7 +31,7 @@ func (p Plan) Explain() []Reason {
 	add(t.NV, "--nv", "binds the host's NVIDIA driver libraries and devices")
 	add(p.Workdir != "" && t.Kind == Container, "--pwd", "the same working directory as natively")
 	for _, b := range p.Binds {
-		add(t.Kind == Container, strings.Join(b.args(), " "), orDefault(b.Why, "asked for, or from site.yaml"))
+		add(t.Kind == Container, strings.Join(b.args(), " "), orDefault(b.Why, "asked for with --bind"))
 	}
 	for _, e := range p.Env {
 		add(e.Why != "", e.Name+"="+e.Value, e.Why)

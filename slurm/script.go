@@ -33,7 +33,10 @@ func (p Plan) Script() (string, error) {
 	for _, v := range p.environ() {
 		b.WriteString("export " + v.assignment() + "\n")
 	}
-	b.WriteString("\n" + folded(argv) + "\n")
+	if len(p.modules())+len(p.environ()) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(folded(argv) + "\n")
 	return b.String(), nil
 }
 

@@ -72,11 +72,11 @@ func refuseFull(path string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(path, manifestName)); err == nil {
+		return fail.Usagef("nearmetal bench --resume "+shellescape.Quote(path), "%s: holds a run already", path)
+	}
 	for _, e := range entries {
-		switch {
-		case e.Name() == manifestName:
-			return fail.Usagef("nearmetal bench --resume "+shellescape.Quote(path), "%s: holds a run already", path)
-		case e.Name() != rawName && !strings.HasPrefix(e.Name(), "."):
+		if e.Name() != rawName && !strings.HasPrefix(e.Name(), ".") {
 			return fail.Usagef("choose another directory with -o", "%s: not empty (%s), and not a run directory", path, e.Name())
 		}
 	}
