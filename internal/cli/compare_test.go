@@ -38,8 +38,8 @@ func syntheticRun(t *testing.T, dir string, blocks int, slow float64, done int) 
 	for _, a := range arms {
 		m.Arms = append(m.Arms, store.Arm{Name: a})
 	}
-	for i := range blocks * len(arms) {
-		m.Schedule = append(m.Schedule, bench.Launch{ID: i, Block: i / len(arms), Arm: arms[i%len(arms)], Case: name})
+	for i := range (blocks + 1) * len(arms) {
+		m.Schedule = append(m.Schedule, bench.Launch{ID: i, Block: i/len(arms) + bench.WarmUp, Arm: arms[i%len(arms)], Case: name})
 	}
 	d, err := store.Create(dir, m)
 	if err != nil {
@@ -127,10 +127,28 @@ func TestCompareTwoRuns(t *testing.T) {
 	}
 }
 
+func TestWarmUpsAreNotReported(t *testing.T) {
+	for _, runs := range [][]string{{syntheticRun(t, filepath.Join(t.TempDir(), "a"), 7, 1, 99)},
+		{syntheticRun(t, filepath.Join(t.TempDir(), "b"), 7, 1, 99), syntheticRun(t, filepath.Join(t.TempDir(), "c"), 7, 1, 99)}} {
+		r, err := loadReport(CompareOptions{Runs: runs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Samples {
+			if s.Block == bench.WarmUp {
+				t.Fatalf("a warm-up is in the report: %+v", s)
+			}
+		}
+		if want := 21 * len(runs); r.Run.Launches != want {
+			t.Errorf("%d launches, want %d", r.Run.Launches, want)
+		}
+	}
+}
+
 func TestAnIncompleteRunIsComparedAndSaysSo(t *testing.T) {
 	run := syntheticRun(t, filepath.Join(t.TempDir(), "run1"), 12, 1, 20)
 	out, _, code := nearmetal("compare", run)
-	if code != fail.OK || !strings.Contains(unwrapped(out), "20 of 36 launches are there; nearmetal bench --resume") {
+	if code != fail.OK || !strings.Contains(unwrapped(out), "20 of 39 launches are there; nearmetal bench --resume") {
 		t.Errorf("code %d\n%s", code, out)
 	}
 }

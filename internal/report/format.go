@@ -109,7 +109,7 @@ func verdictMark(v compare.Verdict) string {
 // plain makes outside text safe to print: control characters (terminal
 // escapes, newlines) and the bidirectional overrides become visible escapes.
 func plain(s string) string {
-	clean := func(r rune) bool { return unicode.IsPrint(r) && !unicode.Is(unicode.Cf, r) }
+	clean := unicode.IsPrint // false for controls and format characters
 	if strings.IndexFunc(s, func(r rune) bool { return !clean(r) || r == unicode.ReplacementChar }) < 0 {
 		return s
 	}

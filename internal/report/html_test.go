@@ -5,12 +5,16 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"gonum.org/v1/plot/vg"
+
+	"github.com/nearmetal/nearmetal/bench"
 	"github.com/nearmetal/nearmetal/internal/compare"
 )
 
@@ -65,6 +69,25 @@ func TestDrawingsHaveNoPointNowhere(t *testing.T) {
 		if m := regexp.MustCompile(` (?:d|x|y)="[^"]*(?:NaN|Inf)[^"]*"`).Find(page); m != nil {
 			t.Fatalf("drawn nowhere: %.80s", m)
 		}
+	}
+}
+
+func TestCanvasLeavesOutWhatLiesNowhere(t *testing.T) {
+	for _, at := range []vg.Point{{X: vg.Length(math.NaN())}, {Y: vg.Length(math.Inf(1))}} {
+		c := newCanvas(10, 10)
+		var path vg.Path
+		path.Move(vg.Point{})
+		path.Line(at)
+		if c.Stroke(path); len(c.shapes) != 0 {
+			t.Errorf("%v was drawn: %v", at, c.shapes)
+		}
+	}
+}
+
+func TestWarmUpsAreNotDrawn(t *testing.T) {
+	s := bench.Sample{Arm: "native", Block: bench.WarmUp, Value: 1}
+	if d := distributions([]bench.Sample{s}, compare.Comparison{Base: "native"}); len(d) != 0 {
+		t.Errorf("a warm-up is in the distributions: %v", d)
 	}
 }
 

@@ -81,7 +81,11 @@ func (m *markdown) environment() {
 }
 
 func (m *markdown) warnings(notes []string) {
-	for _, x := range m.c.Missing {
+	for i, x := range m.c.Missing {
+		if i == mostMissing {
+			m.line("> … and %d more.\n", len(m.c.Missing)-i)
+			break
+		}
 		m.line("> **Not compared:** %s: %s\n", md(keyText(x.Key)), md(x.Reason))
 	}
 	for _, w := range m.c.Warnings {

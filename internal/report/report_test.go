@@ -56,6 +56,19 @@ func TestExtremeValuesAreShownInEveryFormat(t *testing.T) {
 	}
 }
 
+func TestManyMissingCellsAreCounted(t *testing.T) {
+	r := small().report()
+	for i := range 50 {
+		r.Comparison.Missing = append(r.Comparison.Missing, compare.Missing{Key: compare.Key{Benchmark: "bcast", Size: int64(i)}, Reason: "no usable value"})
+	}
+	if out := string(render(t, r, FormatTerm, Style{Width: 80})); strings.Count(out, "no usable value") != 10 || !strings.Contains(out, "and 40 more") {
+		t.Error("the terminal view does not shorten the list of what is missing")
+	}
+	if out := string(render(t, r, FormatHTML, Style{})); strings.Count(out, "no usable value") != 50 {
+		t.Error("the page does not list all that is missing")
+	}
+}
+
 func TestTermFitsTheTerminal(t *testing.T) {
 	r := usual().report()
 	for _, width := range []int{200, 100, 80, 60, 50} {

@@ -125,12 +125,20 @@ func (t *term) tableTitle(title string) {
 	t.line(t.title.Render(title) + strings.Repeat(" ", gap) + t.dim.Render(right))
 }
 
+// mostMissing is how many cells that could not be compared are listed; two
+// runs of different suites have hundreds.
+const mostMissing = 10
+
 func (t *term) missing() {
 	if len(t.c.Missing) > 0 {
 		t.line("")
 		t.line(t.title.Render("not compared"))
 	}
-	for _, m := range t.c.Missing {
+	for i, m := range t.c.Missing {
+		if i == mostMissing {
+			t.line(fmt.Sprintf("  and %d more (--json lists them)", len(t.c.Missing)-i))
+			break
+		}
 		t.text(t.warn, "  ", keyText(m.Key)+": "+m.Reason)
 	}
 }
