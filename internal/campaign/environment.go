@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nearmetal/nearmetal/internal/store"
+	"github.com/nearmetal/nearmetal/slurm"
 )
 
 // capture prints what of an arm's world may explain a difference; constant,
@@ -38,6 +39,9 @@ func (e *executor) environments(ctx context.Context) error {
 		p := a.Plan
 		p.Nodes, p.Ranks, p.PerNode = 1, 1, 0
 		p.Program = []string{"sh", "-c", capture}
+		if p.Target.Kind == slurm.Unpacked {
+			p.Target = slurm.Target{Kind: slurm.Native} // there is no container around it
+		}
 		run, err := e.start(ctx, p, rec)
 		if err != nil {
 			rec.Abort()

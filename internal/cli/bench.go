@@ -95,6 +95,9 @@ func runBench(ctx context.Context, d Deps, o BenchOptions) error {
 	if err != nil {
 		return err
 	}
+	if whole, err := complete(dir); err != nil || whole {
+		return finish(d, dir, o, err)
+	}
 	switch {
 	case o.Submit:
 		return submit(ctx, d, w, dir, self, o.JSON)
@@ -134,6 +137,19 @@ func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o 
 		if ctx.Err() != nil {
 			return fail.New(fail.Failed, "nearmetal bench --resume "+shellescape.Quote(dir.Path()), "stopped; complete launches are kept")
 		}
+		return err
+	}
+	return finish(d, dir, o, nil)
+}
+
+// complete says whether nothing is left to do: no nodes are asked for then.
+func complete(dir *store.Dir) (bool, error) {
+	runs, err := dir.Runs()
+	return len(runs) == len(dir.Manifest.Schedule), err
+}
+
+func finish(d Deps, dir *store.Dir, o BenchOptions, err error) error {
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.Err, "run directory: %s\n", dir.Path())

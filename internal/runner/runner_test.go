@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +47,60 @@ func TestRealCancelKillsTheGroup(t *testing.T) {
 		t.Errorf("err %v after %v", err, time.Since(start))
 	}
 }
+
+func TestRealForwardsSignals(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	out := &upThen{do: func() { signals <- syscall.SIGUSR1 }}
+	line := `trap 'exit 9' USR1; echo up; i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done`
+	res, err := Real{}.Run(t.Context(), Cmd{Argv: []string{"sh", "-c", line}, Stdout: out, Signals: signals})
+	if err != nil || res.ExitCode != 9 {
+		t.Errorf("exit code %d, %v", res.ExitCode, err)
+	}
+}
+
+// upThen calls do at the first output.
+type upThen struct {
+	do   func()
+	done bool
+}
+
+func (u *upThen) Write(b []byte) (int, error) {
+	if !u.done {
+		u.done = true
+		u.do()
+	}
+	return len(b), nil
+}
+
+// TestTiedProgramDiesWithUs starts this test binary again, which starts a tied
+// sleep, and kills it with SIGKILL.
+func TestTiedProgramDiesWithUs(t *testing.T) {
+	const role = "NEARMETAL_TEST_TIED"
+	if os.Getenv(role) != "" {
+		_, _ = Real{}.Run(t.Context(), Cmd{Argv: []string{"sh", "-c", "echo $$; exec sleep 60"}, Stdout: os.Stdout, Own: true, Tied: true})
+		return
+	}
+	pids := make(chan string, 1)
+	signals := make(chan os.Signal, 1)
+	out := writerFunc(func(b []byte) { pids <- strings.TrimSpace(string(b)); signals <- syscall.SIGKILL })
+	res, err := Real{}.Run(t.Context(), Cmd{Argv: []string{os.Args[0], "-test.run", "TestTiedProgramDiesWithUs"}, Env: []string{role + "=1"}, Stdout: out, Signals: signals, Grace: time.Second})
+	if err != nil || res.Signal != syscall.SIGKILL {
+		t.Fatal(res, err)
+	}
+	pid := <-pids
+	for range 100 {
+		text, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(text), ") Z ") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %s outlived its parent", pid)
+}
+
+type writerFunc func(b []byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 func TestFakeFailsStrangersAndLeftovers(t *testing.T) {
 	rec := &recorder{}

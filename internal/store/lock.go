@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -30,7 +31,7 @@ func (d *Dir) Lock(who string) error {
 	if err != nil {
 		return full(d.path, err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = flockPatiently(f)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
 		text, _ := os.ReadFile(path)
@@ -47,6 +48,18 @@ func (d *Dir) Lock(who string) error {
 		_, _ = f.WriteAt([]byte(who+"\n"), 0)
 	}
 	return nil
+}
+
+// flockPatiently tries for a moment: Locked of another process holds the lock
+// for an instant.
+func flockPatiently(f *os.File) error {
+	for try := 0; ; try++ {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || try == 10 {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // Locked says whether somebody on this machine or, where the file system
