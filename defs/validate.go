@@ -46,7 +46,10 @@ func (c *checker) line(field string) int {
 		}
 		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
 	}
-	return c.lines[""]
+	if c.lines == nil { // not from a file
+		return 0
+	}
+	return max(c.lines[""], 1)
 }
 
 // Patterns of what goes into a definition as it is. None of them has a blank

@@ -56,7 +56,7 @@ var causes = []cause{
 }
 
 // noise are lines that say nothing about a failure.
-var noise = regexp.MustCompile(`^(\+ |Get:\d|Hit:|Selecting previously|Preparing to unpack|Unpacking |Setting up |\(Reading database|Processing triggers|update-alternatives|Reading (package lists|state)|Building dependency|\s*$)`)
+var noise = regexp.MustCompile(`^(\+ |Get:\d|Hit:|Selecting previously|Preparing to unpack|Unpacking |Setting up |\(Reading database|Processing triggers|update-alternatives|Reading (package lists|state)|Building dependency|Fetched |Need to get |After this operation|\d+ upgraded|The following |Suggested packages|Recommended packages|  \S|\s*$)`)
 
 // explain makes the error of a failed build: the known cause where there is
 // one, the last lines that are no noise, and where the whole log is.

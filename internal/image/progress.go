@@ -31,23 +31,27 @@ const (
 // Write takes output in any pieces.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	before := p.phase
+	var changes []string
 	p.rest = append(p.rest, b...)
 	for {
 		i := bytes.IndexAny(p.rest, "\r\n")
 		if i < 0 {
 			break
 		}
-		p.take(string(p.rest[:i]))
+		before := p.phase
+		if p.take(string(p.rest[:i])); p.phase != before {
+			changes = append(changes, p.phase)
+		}
 		p.rest = p.rest[i+1:]
 	}
 	if len(p.rest) > keepBytes {
 		p.rest = nil
 	}
-	after := p.phase
 	p.mu.Unlock()
-	if after != before && p.Change != nil {
-		p.Change(after)
+	for _, phase := range changes {
+		if p.Change != nil {
+			p.Change(phase)
+		}
 	}
 	return len(b), nil
 }
