@@ -21,10 +21,12 @@ step "3/4  MPI natively and in the container, interleaved, $blocks launches an a
 as_alice /shared/bin/nearmetal bench mpi --image "$IMAGE" -N 2 --blocks "$blocks" -o "$run"
 
 step "4/4  The verdict"
-as_alice /shared/bin/nearmetal report "$run" -o "$run/report.html"
+as_alice /shared/bin/nearmetal compare "$run" || [ $? = 3 ]
+verdict=$(as_alice /shared/bin/nearmetal report "$run" -o "$run/report.html" 2>&1)
 mkdir -p bench-out
 cp "$SHARED/${run#/shared/}/report.html" bench-out/report.html
-as_alice /shared/bin/nearmetal compare "$run" || [ $? = 3 ]
-printf '\nreport: %s\n' "$PWD/bench-out/report.html"
+
+step "verdict: ${verdict#*: }"
+printf 'report:  %s\n' "$PWD/bench-out/report.html"
 printf 'the lab is still up: bin/nearmetal-lab exec --dir %s --user alice head -- sinfo\n' "$LAB"
 printf 'stop it with:        bin/nearmetal-lab down --dir %s\n' "$LAB"

@@ -18,7 +18,7 @@ lab_install() {
   as_root install -d /shared/bin /shared/src/probe
   install -m 755 bin/nearmetal "$SHARED/bin/"
   install -m 644 bench/probe/src/*.[ch] "$SHARED/src/probe/"
-  as_root sh -c 'cd /shared/src/probe && mpicc -O2 -o /shared/bin/.probe ./*.c -lm && mv /shared/bin/.probe /shared/bin/nearmetal-probe'
+  as_root sh -c 'cd /shared/src/probe && mpicc -O2 -o /shared/bin/.probe ./*.c -ldl && mv /shared/bin/.probe /shared/bin/nearmetal-probe'
 }
 
 # lab_image builds the image unless one of the same recipe is there.

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 
 	"github.com/nearmetal/nearmetal/bench"
 	"github.com/nearmetal/nearmetal/internal/compare"
+	"github.com/nearmetal/nearmetal/internal/report"
 )
 
 // measureCompare times the statistics on a million samples: 500 sizes of two
@@ -24,7 +27,30 @@ func measureCompare(_ context.Context, s setup) ([]Figure, error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	f.Note = fmt.Sprintf("%d samples in %d comparisons, %.0f MB taken from the system", len(samples), cells, float64(m.Sys)/1e6)
-	return []Figure{f}, nil
+	page, err := measureReport(max(s.n/4, 6))
+	return []Figure{f, page}, err
+}
+
+// measureReport times the HTML page of a hundred thousand samples: 2 metrics,
+// 50 sizes, 500 blocks, two arms.
+func measureReport(n int) (Figure, error) {
+	samples := synthetic(100_000)
+	r := report.Report{
+		Comparison: compare.Compare(samples, compare.Options{Base: "native", Other: "container"}),
+		Samples:    samples,
+		Run:        report.Run{Synthetic: true},
+	}
+	var failed error
+	var page bytes.Buffer
+	times := timeCalls(n, func() {
+		page.Reset()
+		failed = errors.Join(failed, r.HTML(&page))
+	})
+	f := figure("report.100k_s")
+	mid, lo, hi := medianCI(times)
+	f.Value, f.Lo, f.Hi, f.N = ptr(mid), ptr(lo), ptr(hi), len(times)
+	f.Note = fmt.Sprintf("a page of %d bytes from %d samples", page.Len(), len(samples))
+	return f, failed
 }
 
 func synthetic(n int) []bench.Sample {

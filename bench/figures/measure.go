@@ -58,21 +58,6 @@ func wall(ctx context.Context, r runner.Runner, argv []string) (float64, error) 
 	return res.Wall().Seconds(), nil
 }
 
-// repeat gives the wall times of n runs of a command after one warm-up, in seconds.
-func repeat(ctx context.Context, r runner.Runner, n int, argv []string) ([]float64, error) {
-	var out []float64
-	for i := -1; i < n; i++ {
-		t, err := wall(ctx, r, argv)
-		if err != nil {
-			return nil, err
-		}
-		if i >= 0 {
-			out = append(out, t)
-		}
-	}
-	return out, nil
-}
-
 // timeCalls gives the seconds that n calls of f take, each.
 func timeCalls(n int, f func()) []float64 {
 	out := make([]float64, n)
