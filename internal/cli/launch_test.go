@@ -15,7 +15,6 @@ import (
 
 	"github.com/nearmetal/nearmetal/internal/fail"
 	"github.com/nearmetal/nearmetal/internal/runner"
-	"github.com/nearmetal/nearmetal/internal/site"
 	"github.com/nearmetal/nearmetal/slurm"
 )
 
@@ -187,12 +186,6 @@ func TestSiteSettings(t *testing.T) {
 	if code := s.run("run", "--dry-run", "-n2", "--", "x"); code != fail.Usage || !strings.Contains(s.err.String(), "site.yaml:2: field acount not found") {
 		t.Errorf("exit code %d: %s", code, s.err.String())
 	}
-}
-
-func FuzzSite(f *testing.F) {
-	f.Add("partition: compute\nbinds: [/a]\n")
-	f.Add("- 1")
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = site.ParseSettings(strings.NewReader(text), "site.yaml") })
 }
 
 func TestBenchUsage(t *testing.T) {
