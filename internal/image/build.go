@@ -43,14 +43,14 @@ const grace = 20 * time.Second
 // folder beside it, and a rename is the last thing that happens. Each line of
 // Apptainer's output is written to the log and handed to watch.
 func Build(ctx context.Context, r runner.Runner, s Spec, watch io.Writer) error {
-	if err := sweep(s.Dest); err != nil {
+	if err := sweep(ctx, r, s.Dest); err != nil {
 		return err
 	}
-	work, err := workDir(s)
+	work, err := workDir(ctx, r, s)
 	if err != nil {
 		return err
 	}
-	defer work.remove()
+	defer work.remove(ctx, r)
 	log, err := os.Create(s.LogPath())
 	if err != nil {
 		return writeError(err)

@@ -146,13 +146,23 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	running, err := workDir(Spec{Dest: dest})
+	tmp := filepath.Join(t.TempDir(), tmpPrefix+"1")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dead, tmpName), []byte(tmp), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	running, err := workDir(t.Context(), runner.Real{}, Spec{Dest: dest})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer running.remove()
-	if err := sweep(dest); err != nil {
+	defer running.remove(t.Context(), runner.Real{})
+	if err := sweep(t.Context(), runner.Real{}, dest); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(tmp); err == nil {
+		t.Error("the killed build's temporary folder stayed")
 	}
 	if got := files(t, dir); !slices.Equal(got, []string{filepath.Base(running.dir), ".b.sif.build-1"}) {
 		t.Errorf("left: %v", got)

@@ -1,12 +1,15 @@
 package image
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
+	"github.com/nearmetal/nearmetal/internal/runner"
 )
 
 // work is the private folder of one build, beside the image: on the same
@@ -18,11 +21,16 @@ type work struct {
 	lock *os.File
 }
 
-const lockName = "lock"
+// What lies in the folder beside the definition and the image.
+const (
+	lockName  = "lock"
+	tmpName   = "tmp" // holds the path of Apptainer's temporary folder
+	tmpPrefix = "nearmetal-build-"
+)
 
 func pattern(dest string) string { return "." + filepath.Base(dest) + ".build-" }
 
-func workDir(s Spec) (*work, error) {
+func workDir(ctx context.Context, r runner.Runner, s Spec) (*work, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.Dest), pattern(s.Dest))
 	if err != nil {
 		return nil, writeError(err)
@@ -35,10 +43,13 @@ func workDir(s Spec) (*work, error) {
 		err = os.WriteFile(filepath.Join(dir, "definition.def"), []byte(s.Definition), 0o600)
 	}
 	if err == nil && s.TmpDir != "" {
-		w.tmp, err = os.MkdirTemp(s.TmpDir, "nearmetal-build-")
+		w.tmp, err = os.MkdirTemp(s.TmpDir, tmpPrefix)
+	}
+	if err == nil { // for sweep
+		err = os.WriteFile(filepath.Join(dir, tmpName), []byte(w.tmp), 0o600)
 	}
 	if err != nil {
-		w.remove()
+		w.remove(ctx, r)
 		return nil, writeError(err)
 	}
 	return w, nil
@@ -58,35 +69,31 @@ func take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// remove takes the folder away. What a fakeroot build of a killed Apptainer
-// left may belong to a subordinate user id and stay: it is in a folder whose
-// name says so.
-func (w *work) remove() {
+// remove takes both folders away, also after ctx has ended.
+func (w *work) remove(ctx context.Context, r runner.Runner) {
+	ctx = context.WithoutCancel(ctx)
 	if w.tmp != "" {
-		forceRemove(w.tmp)
+		forceRemove(ctx, r, w.tmp)
 	}
-	forceRemove(w.dir)
+	forceRemove(ctx, r, w.dir)
 	if w.lock != nil {
 		w.lock.Close()
 	}
 }
 
-// forceRemove opens folders that the image's own modes close.
-func forceRemove(dir string) {
+// forceRemove removes what a killed fakeroot build left as well: files of
+// subordinate user ids, which only their user namespace may remove.
+func forceRemove(ctx context.Context, r runner.Runner, dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
 	}
-	_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
+	if _, err := r.Look("unshare"); err == nil {
+		_, _ = r.Run(ctx, runner.Cmd{Argv: []string{"unshare", "--user", "--map-root-user", "--map-auto", "rm", "-rf", "--", dir}})
+	}
 }
 
 // sweep removes what killed builds of the same image left.
-func sweep(dest string) error {
+func sweep(ctx context.Context, r runner.Runner, dest string) error {
 	entries, err := os.ReadDir(filepath.Dir(dest))
 	if err != nil {
 		return writeError(err)
@@ -97,8 +104,11 @@ func sweep(dest string) error {
 		}
 		dir := filepath.Join(filepath.Dir(dest), e.Name())
 		if lock, err := take(dir); err == nil {
-			forceRemove(dir)
-			lock.Close()
+			dead := &work{dir: dir, lock: lock}
+			if b, err := os.ReadFile(filepath.Join(dir, tmpName)); err == nil && strings.HasPrefix(filepath.Base(string(b)), tmpPrefix) {
+				dead.tmp = string(b)
+			}
+			dead.remove(ctx, r)
 		}
 	}
 	if info, err := os.Stat(dest); err == nil && info.IsDir() {
