@@ -112,7 +112,7 @@ func (t Target) apptainer(p Plan) []string {
 	// Without it Apptainer has a shell evaluate the values of APPTAINERENV_
 	// variables: $(…) is executed, a lone backslash breaks all of them
 	// (apptainer-exec(1); seen with 1.4.5).
-	a.flag("--no-eval", len(p.Env) > 0)
+	a.flag("--no-eval", len(p.own())+len(p.Env) > 0)
 	a.flag("--nv", t.NV)
 	for _, b := range p.Binds {
 		a.add(b.args()...)

@@ -37,7 +37,7 @@ func (p Plan) environ() []variable {
 	if p.Target.Kind != Container && len(p.Target.Path) > 0 {
 		out = append(out, variable{EnvVar{Name: "PATH", Value: strings.Join(p.Target.Path, ":")}, true})
 	}
-	for _, e := range append(p.Target.own(), p.Env...) {
+	for _, e := range append(p.own(), p.Env...) {
 		inside := p.Target.Kind == Container && !strings.HasPrefix(e.Name, "APPTAINER")
 		if !inside || !containerOwn[e.Name] {
 			out = append(out, variable{e, false})

@@ -26,14 +26,14 @@ func (p Plan) Explain() []Reason {
 	add(p.CPUsPerTask > 0, "-c", "given to srun too: Slurm 22.05 to 23.02 does not hand sbatch's --cpus-per-task on")
 	add(t.Kind == Container, "apptainer … exec", "each rank is one container process under srun; mpirun inside would start all ranks in every task")
 	add(t.Kind == Container, "-s", "errors only: apptainer's INFO lines would mix with every rank's stderr")
-	add(t.Kind == Container && len(p.Env) > 0, "--no-eval", "values reach the program as they are; without it apptainer has a shell evaluate them")
+	add(t.Kind == Container && len(p.own())+len(p.Env) > 0, "--no-eval", "values reach the program as they are; without it apptainer has a shell evaluate them")
 	add(slices.Contains(p.Program, ":"), "sh -c 'for a do …'", "srun cuts its command line at an argument that is a lone colon; each argument travels behind a dot")
 	add(t.NV, "--nv", "binds the host's NVIDIA driver libraries and devices")
 	add(p.Workdir != "" && t.Kind == Container, "--pwd", "the same working directory as natively")
 	for _, b := range p.Binds {
 		add(t.Kind == Container, strings.Join(b.args(), " "), orDefault(b.Why, "asked for with --bind"))
 	}
-	for _, e := range p.Env {
+	for _, e := range append(p.own(), p.Env...) {
 		add(e.Why != "", e.Name+"="+e.Value, e.Why)
 	}
 	add(t.Kind == Container && len(p.Env) > 0, "APPTAINERENV_…", "wins over what the image sets; PATH and LD_LIBRARY_PATH reach the program only this way")

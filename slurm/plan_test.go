@@ -181,6 +181,35 @@ func TestContainerOwnVariablesGoByTheTwinAlone(t *testing.T) {
 	}
 }
 
+func TestHiddenTmpNeedsTheHashStore(t *testing.T) {
+	cases := []struct {
+		options []string
+		binds   []Bind
+		env     []EnvVar
+		want    bool
+	}{
+		{nil, nil, nil, false},
+		{[]string{"--contain"}, nil, nil, true},
+		{[]string{"-C"}, nil, nil, true},
+		{[]string{"--no-mount", "home,tmp"}, nil, nil, true},
+		{[]string{"--no-mount=home"}, nil, nil, false},
+		{[]string{"--contain"}, []Bind{{Source: "/tmp"}}, nil, false},
+		{[]string{"--contain"}, []Bind{{Source: "/x", Dest: "/tmp"}}, nil, true},
+		{[]string{"--contain"}, nil, []EnvVar{{Name: "PMIX_MCA_gds", Value: "^shmem2"}}, false},
+	}
+	for _, c := range cases {
+		p := plan(Container, "x")
+		p.Target.Options, p.Binds, p.Env = c.options, c.binds, c.env
+		if got := slices.Contains(p.Environ(""), "PMIX_MCA_gds=hash"); got != c.want {
+			t.Errorf("%q %v: %v", c.options, c.binds, got)
+		}
+		p.Target = Target{Kind: Native}
+		if slices.Contains(p.Environ(""), "PMIX_MCA_gds=hash") {
+			t.Errorf("%q: set natively", c.options)
+		}
+	}
+}
+
 func TestModulesAreArguments(t *testing.T) {
 	p := plan(Native, "prog", "$(touch owned)")
 	p.Target.Modules = []string{"gcc/14", "openmpi"}

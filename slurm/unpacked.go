@@ -8,12 +8,9 @@ func (t Target) unpacked() []string {
 	return []string{t.Loader, "--library-path", strings.Join(t.Library, ":")}
 }
 
-// own is the environment that a target brings along. Open MPI, PMIx and PRRTE
-// have their installation directory compiled in; these variables move it.
-func (t Target) own() []EnvVar {
-	if t.Kind != Unpacked {
-		return nil
-	}
+// unpackedEnv moves Open MPI, PMIx and PRRTE, which have their installation
+// directory compiled in.
+func (t Target) unpackedEnv() []EnvVar {
 	var out []EnvVar
 	for _, name := range []string{"OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"} {
 		out = append(out, EnvVar{Name: name, Value: t.Prefix})

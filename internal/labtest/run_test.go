@@ -199,3 +199,16 @@ func TestSignalsReachTheProgram(t *testing.T) {
 		t.Errorf("exit code %d, %q, %s", d.code, text, d.err)
 	}
 }
+
+// TestContainedMPIStarts: with a /tmp of its own the container lacks the PMIx
+// server's store; the launch takes another.
+func TestContainedMPIStarts(t *testing.T) {
+	c := open(t)
+	for _, options := range [][]string{nil, {"--option", "--contain"}, {"--option", "--no-mount=tmp"}, {"--option", "--contain", "--bind", "/tmp"}} {
+		flags := append([]string{"-N1", "-n2", "--image", c.image}, options...)
+		d := c.run(t, flags, "nearmetal-probe", "-b", "init", "--expect-ranks", "2")
+		if d.code != 0 || !strings.Contains(d.out, "nprocs: 2") {
+			t.Errorf("%q: exit code %d: %s%s", options, d.code, d.out, d.err)
+		}
+	}
+}
