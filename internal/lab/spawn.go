@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
@@ -95,16 +96,17 @@ func (c *child) configure(v any) error {
 // readyLine ends what a child tells us before it becomes another program.
 const readyLine = "nearmetal-lab: ready"
 
-// ready waits until the child says that it stands; else the error is what it
-// wrote. A child that is not ready when ctx ends is killed.
+// ready waits until the child says that it stands and has become the program
+// that only waits; else the error is what it wrote. A child that is not ready
+// when ctx ends is killed.
 func (c *child) ready(ctx context.Context) error {
 	defer c.report.Close()
 	stop := context.AfterFunc(ctx, func() { _ = c.proc.Kill() })
 	defer stop()
 	said, ok := awaitReady(c.report)
 	if ok {
-		// Nobody waits for it here: it outlives us, or end reaps it.
-		return c.proc.Release()
+		// Nobody waits for it here: it outlives us, or end ends it.
+		return errors.Join(settled(ctx, c.proc.Pid), c.proc.Release())
 	}
 	_ = c.proc.Kill()
 	_, _ = c.proc.Wait()
@@ -112,6 +114,20 @@ func (c *child) ready(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return errors.New(said)
+}
+
+// settled waits until a process that said it is ready can be found by its
+// marks: while execve(2) swaps its memory, its environment reads as empty.
+func settled(ctx context.Context, pid int) error {
+	for range 5000 {
+		if p, ok := inspect("/proc", pid); ok && p.ready {
+			return nil
+		}
+		if err := sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("it said that it is ready and is not there")
 }
 
 // awaitReady reads lines until the ready line; else all that was said.
