@@ -21,15 +21,15 @@ import (
 // BenchOptions are the flags of `nearmetal bench`.
 type BenchOptions struct {
 	launchFlags
-	Suites                    []string
-	Arms                      []string
-	Blocks, Warmups           int
-	Seed                      uint64
-	Out, Resume, NativeBin    string
-	ImageBin, Root            string
-	Timeout                   string
-	Submit, JSON, NoCompare   bool
-	seedGiven, suitesFromArgs bool
+	Suites                  []string
+	Arms                    []string
+	Blocks, Warmups         int
+	Seed                    uint64
+	Out, Resume, NativeBin  string
+	ImageBin, Root          string
+	Timeout                 string
+	Submit, JSON, NoCompare bool
+	seedGiven               bool
 }
 
 const benchExample = `  nearmetal bench mpi --image app.sif -N 2 -o run1

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
 	"github.com/nearmetal/nearmetal/internal/runner"
@@ -54,10 +53,4 @@ func (t *tail) verdict(d Deps, res runner.Result) error {
 	}
 	fmt.Fprintf(d.Err, "nearmetal: %s\n", f.Sentence(res.ExitCode))
 	return fail.Exit(res.ExitCode)
-}
-
-// lastLine is the last line of text that is not blank.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }
