@@ -274,10 +274,21 @@ func literal(w *syntax.Word) string {
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(p.Value, `\'`, "'"))
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if len(p.Parts) == 1 && isQuote(p.Parts[0]) {
+				b.WriteString("'")
+				continue
+			}
+			_ = syntax.NewPrinter().Print(&b, p)
 		default:
 			_ = syntax.NewPrinter().Print(&b, p)
 		}
 	}
 	return b.String()
+}
+
+func isQuote(p syntax.WordPart) bool {
+	lit, ok := p.(*syntax.Lit)
+	return ok && lit.Value == "'"
 }

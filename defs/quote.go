@@ -19,11 +19,13 @@ var stageStart = regexp.MustCompile(`(?i)^bootstrap:`)
 // also hides s from Apptainer's own reading of the definition: a line whose
 // first word starts with % begins a section and `bootstrap:` a stage even
 // inside quotes, so such a line gets an empty pair of quotes before it; {{ x }}
-// is a build argument, so no two braces stay together.
+// is a build argument, so no two braces stay together. A quote goes between
+// double quotes: the interpreter that reads %environment when a container
+// starts (Apptainer 1.4.5) keeps the backslash of the usual '\” in the value.
 func quote(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		l = strings.ReplaceAll(l, "'", `'\''`)
+		l = strings.ReplaceAll(l, "'", `'"'"'`)
 		for strings.Contains(l, "{{") {
 			l = strings.ReplaceAll(l, "{{", "{''{")
 		}

@@ -104,11 +104,13 @@ func TestFailedBuildLeavesTheOldImage(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	s := Spec{Dest: filepath.Join(t.TempDir(), "a.sif"), Program: "apptainer"}
-	r := runner.NewFake(t, runner.Stub{Match: "build", Stderr: "FATAL:   While performing build: while creating squashfs: create command failed: exit status 1: Write failed because No space left on device\n", Exit: 255})
-	err := Build(t.Context(), r, s, &Progress{})
-	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(fail.Hint(err), "--tmpdir") {
-		t.Errorf("%v, hint %q", err, fail.Hint(err))
+	for _, name := range []string{"full-apt", "full-sif"} {
+		s := Spec{Dest: filepath.Join(t.TempDir(), "a.sif"), Program: "apptainer"}
+		r := runner.NewFake(t, runner.Stub{Match: "build", Stdout: log(t, name), Exit: 255})
+		err := Build(t.Context(), r, s, &Progress{})
+		if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(fail.Hint(err), "--tmpdir") {
+			t.Errorf("%s: %v, hint %q", name, err, fail.Hint(err))
+		}
 	}
 	if err := writeError(&os.PathError{Op: "write", Path: "a.sif", Err: syscall.ENOSPC}); !strings.Contains(fail.Hint(err), "--tmpdir") {
 		t.Errorf("%v, hint %q", err, fail.Hint(err))

@@ -1,10 +1,10 @@
 package image
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -61,11 +61,12 @@ var noise = regexp.MustCompile(`^(\+ |Get:\d|Hit:|Selecting previously|Preparing
 // explain makes the error of a failed build: the known cause where there is
 // one, the last lines that are no noise, and where the whole log is.
 func explain(s Spec, text string, code int) error {
-	lines := tidy(text)
+	all := splitLines(text)
+	lines := slices.DeleteFunc(slices.Clone(all), noise.MatchString)
 	what, hint := fmt.Sprintf("%s build failed (exit status %d)", s.Program, code), "read "+s.LogPath()
 	if tested(lines) {
 		what, hint = "the image was made, but its %test failed: MPI does not start in it, or a test of the recipe fails", "nearmetal build --no-test keeps the image; then: apptainer test IMG.sif"
-	} else if c, line, ok := known(lines); ok {
+	} else if c, line, ok := known(all); ok {
 		what, hint = what+": "+c.what, c.hint
 		if c.what == "" {
 			what += strings.TrimPrefix(line, "nearmetal: ")
@@ -103,16 +104,14 @@ func known(lines []string) (cause, string, bool) {
 	return cause{}, "", false
 }
 
-// tidy gives the lines that are no noise; of a line that was drawn over
-// (\r), what stood last.
-func tidy(text string) []string {
+// splitLines takes the colours off; of a line that was drawn over (\r), what
+// stood last is left.
+func splitLines(text string) []string {
 	var out []string
-	for raw := range bytes.Lines([]byte(text)) {
-		line := strings.TrimRight(string(raw), "\r\n")
-		line = line[strings.LastIndexByte(line, '\r')+1:]
-		if line = ansi.ReplaceAllString(line, ""); !noise.MatchString(line) {
-			out = append(out, strings.ToValidUTF8(line, "?"))
-		}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		line = ansi.ReplaceAllString(line[strings.LastIndexByte(line, '\r')+1:], "")
+		out = append(out, strings.ToValidUTF8(line, "?"))
 	}
 	return out
 }
