@@ -20,8 +20,8 @@ var stageStart = regexp.MustCompile(`(?i)^bootstrap:`)
 // first word starts with % begins a section and `bootstrap:` a stage even
 // inside quotes, so such a line gets an empty pair of quotes before it; {{ x }}
 // is a build argument, so no two braces stay together. A quote goes between
-// double quotes: the interpreter that reads %environment when a container
-// starts (Apptainer 1.4.5) keeps the backslash of the usual '\” in the value.
+// double quotes, not behind a backslash: the interpreter that reads
+// %environment when a container starts (Apptainer 1.4.5) keeps the backslash.
 func quote(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
