@@ -49,7 +49,6 @@ func (g *group) add(arm int, s bench.Sample) {
 type groups struct {
 	byKey map[Key]*group
 	last  *group // samples of a cell mostly come together
-	names [armCount]string
 }
 
 func newGroups() *groups { return &groups{byKey: map[Key]*group{}} }

@@ -1,5 +1,6 @@
 #!/bin/sh
 # check.sh PROBE PROBE-WITH-SANITIZERS: the exit codes that src/probe.h promises.
+# shellcheck disable=SC2086 # MPIRUN and flags are lists of words
 set -u
 : "${MPIRUN:=mpirun --oversubscribe}"
 probe=$(realpath "$1") san=$(realpath "$2")
