@@ -10,7 +10,7 @@ GOFILES  = $(shell git ls-files '*.go')
 TOOL     = go tool -modfile=tools.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit browser lab-test race lint fuzz golden check bench clean
+.PHONY: help setup build demo test unit browser probe-check lab-test race lint fuzz golden check bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,10 +29,14 @@ demo: ## set everything up, run the main job end to end, show the result
 
 test: ## unit, golden, CLI, fuzz seeds, browser, and a real Slurm cluster on this machine
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory unit browser lab-test
+	@$(MAKE) --no-print-directory unit probe-check browser lab-test
 
 unit: ## tests that need nothing but Go and a C compiler
 	go test ./...
+
+probe-check: ## the MPI probe in C, plain and under ASan and UBSan, on this machine's MPI
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
+	  $(MAKE) --no-print-directory -C bench/probe/src check OUT=$(CURDIR)/bin/probe MPIRUN="mpirun --oversubscribe"
 
 browser: ## the report page in real Chromium
 	go test -tags browser -count=1 ./internal/report/...
