@@ -105,7 +105,7 @@ func sh(t *testing.T, l *Lab, e Exec, script string) (string, int) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	e.Argv = []string{"sh", "-c", script}
+	e.Argv = []string{"bash", "-c", script}
 	e.Stdin, e.Stdout, e.Stderr = null, w, w
 	text := make(chan string)
 	go func() { b, _ := io.ReadAll(r); text <- string(b) }()
@@ -143,7 +143,7 @@ func TestMPIOverTwoNodes(t *testing.T) {
 			if out, code := sh(t, l, alice, "mpicc -Wall -Werror -o /shared/m /shared/m.c"); code != 0 {
 				t.Fatal(out)
 			}
-			out, code := sh(t, l, alice, "srun -N2 -n2 --mpi=pmix /shared/m | sort")
+			out, code := mpi(t, l, alice, "srun -N2 -n2 --mpi=pmix /shared/m | sort")
 			if code != 0 || out != "rank 0 of 2 on n1 sum 1\nrank 1 of 2 on n2 sum 1" {
 				t.Errorf("exit status %d: %s", code, out)
 			}
@@ -154,6 +154,21 @@ func TestMPIOverTwoNodes(t *testing.T) {
 				eachRankHasACore(t, l, st.Slurm.CPUs)
 			}
 		})
+	}
+}
+
+// mpi runs a line as sh does, and again when Open MPI 5.0.7 itself died in
+// MPI_Init: a message on MPI_COMM_WORLD that arrives during the last fence
+// meets a communicator that ob1 does not know yet (open-mpi/ompi issue 12495,
+// pull request 13559). Seen here about once in 100 starts on a busy machine.
+func mpi(t *testing.T, l *Lab, e Exec, script string) (string, int) {
+	t.Helper()
+	for try := 1; ; try++ {
+		out, code := sh(t, l, e, "set -o pipefail; "+script)
+		if code == 0 || try == 3 || !strings.Contains(out, "mca_pml_ob1_recv_frag_callback_match") {
+			return out, code
+		}
+		t.Logf("try %d: Open MPI's start-up race (ompi issue 12495)", try)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestKilledBenchIsFinished(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	first := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 60 --warmups 0 --native-bin %s -o %s", nearmetal, bin, run)
+	first := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 120 --warmups 0 --native-bin %s -o %s", nearmetal, bin, run)
 	resume := fmt.Sprintf("%s bench --no-compare --resume %s", nearmetal, run)
 	seen := map[string]time.Time{}
 	for i := range 20 {
@@ -65,7 +65,7 @@ func TestKilledBenchIsFinished(t *testing.T) {
 		if i == 0 {
 			line = first
 		}
-		killed := fmt.Sprintf("%s & p=$!; sleep %.3f; kill -9 $p; wait $p; exit 0", line, 0.2+rng.Float64()*1.5)
+		killed := fmt.Sprintf("%s & p=$!; sleep %.3f; kill -9 $p; wait $p; exit 0", line, 0.1+rng.Float64()*0.9)
 		argv := []string{"sh", "-c", killed}
 		if i%2 == 0 {
 			argv = append([]string{"salloc", "-Q", "-N1", "--ntasks-per-node=2"}, argv...)
@@ -79,7 +79,7 @@ func TestKilledBenchIsFinished(t *testing.T) {
 	}
 	c.must(t, "sh", "-c", resume)
 	c.onlyWhole(t, run, seen)
-	if s := c.status(t, run); s.State != "finished" || s.Done != 120 {
+	if s := c.status(t, run); s.State != "finished" || s.Done != 240 {
 		t.Errorf("after --resume: %+v", s)
 	}
 	if d := c.alice(t, nearmetal, "compare", run, "--json"); d.code != 0 && d.code != 3 {
