@@ -1,0 +1,110 @@
+/* Hash, pattern and stamp of a page: what tells a right page from a stale,
+ * lost, torn or misplaced one. The hash adds 32×32 → 64 bit products of eight
+ * lanes, each with a key that moves on with every stripe, so equal stripes that
+ * change places are seen (the multiply-add of UMAC's NH; Black et al., CRYPTO
+ * 1999). It guards against faults, not against an adversary. */
+#include "nmx.h"
+
+#include <string.h>
+
+#define LANES 8
+#define MIN_STAMPED 32 /* shorter pages carry no stamp */
+
+uint64_t nmx_mix(uint64_t x)
+{ /* the finalizer of SplitMix64 (Steele, Lea, Flood 2014) */
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+static const uint64_t lane_step[LANES] = {
+	0x9e3779b185ebca87u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u, 0x85ebca77c2b2ae63u,
+	0x27d4eb2f165667c5u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u,
+};
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#else
+#define CLONES
+#endif
+
+CLONES static void stripes(const unsigned char *p, size_t n, uint64_t *acc, uint64_t *key)
+{
+	uint64_t a[LANES], k[LANES];
+	memcpy(a, acc, sizeof a);
+	memcpy(k, key, sizeof k);
+	for (size_t i = 0; i < n; i++, p += 8 * LANES) {
+		uint64_t d[LANES];
+		memcpy(d, p, sizeof d);
+		for (int j = 0; j < LANES; j++) {
+			uint64_t v = d[j] ^ k[j];
+			a[j] += (v & 0xffffffffu) * (v >> 32) + d[j];
+			k[j] += lane_step[j];
+		}
+	}
+	memcpy(acc, a, sizeof a);
+	memcpy(key, k, sizeof k);
+}
+
+uint64_t nmx_hash(const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	uint64_t acc[LANES] = {0}, key[LANES];
+	for (int j = 0; j < LANES; j++)
+		key[j] = nmx_mix(lane_step[j]);
+	size_t n = len / (8 * LANES);
+	stripes(p, n, acc, key);
+	unsigned char rest[8 * LANES] = {0};
+	if (len % sizeof rest)
+		memcpy(rest, p + n * sizeof rest, len % sizeof rest);
+	stripes(rest, 1, acc, key);
+	uint64_t h = len;
+	for (int j = 0; j < LANES; j++)
+		h = nmx_mix(h ^ acc[j]);
+	return h;
+}
+
+static uint64_t head_stamp(uint64_t seed, uint32_t number)
+{
+	return nmx_mix(seed ^ nmx_mix(number));
+}
+
+void nmx_stamp(void *page, size_t len, uint64_t seed, uint32_t number)
+{
+	if (len < MIN_STAMPED)
+		return;
+	uint64_t s = head_stamp(seed, number), t = ~s;
+	memcpy(page, &s, 8);
+	memcpy((char *)page + len - 8, &t, 8);
+}
+
+int nmx_stamp_ok(const void *page, size_t len, uint64_t seed, uint32_t number)
+{
+	if (len < MIN_STAMPED)
+		return 1;
+	uint64_t s = head_stamp(seed, number), head, tail;
+	memcpy(&head, page, 8);
+	memcpy(&tail, (const char *)page + len - 8, 8);
+	return head == s && tail == ~s;
+}
+
+uint64_t nmx_body_hash(const void *page, size_t len)
+{
+	if (len < MIN_STAMPED)
+		return nmx_hash(page, len);
+	return nmx_hash((const char *)page + 8, len - 16);
+}
+
+void nmx_fill(void *page, size_t len, uint64_t seed, uint64_t number)
+{
+	uint64_t x = nmx_mix(seed ^ nmx_mix(number)) | 1;
+	unsigned char *p = page;
+	for (; len >= 8; len -= 8, p += 8) {
+		x ^= x << 13; /* xorshift64 (Marsaglia 2003) */
+		x ^= x >> 7;
+		x ^= x << 17;
+		memcpy(p, &x, 8);
+	}
+	memcpy(p, &x, len);
+}
