@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nearmetal/nearmetal/bench/probe"
 	"github.com/nearmetal/nearmetal/internal/campaign"
 	"github.com/nearmetal/nearmetal/internal/fail"
 	"github.com/nearmetal/nearmetal/internal/store"
@@ -33,8 +34,9 @@ type BenchOptions struct {
 }
 
 const benchExample = `  nearmetal bench mpi --image app.sif -N 2 -o run1
-  nearmetal bench mpi --image app.sif -N 2 --blocks 20 -p compute -t 1:00:00 --submit
-  nearmetal bench osu --image app.sif --native-bin ~/omb/bin --image-bin /opt/omb/bin -N 2
+  nearmetal bench mpi --image app.sif -N 2 --blocks 20 -t 1:00:00 --submit
+  nearmetal bench osu --image app.sif -N 2 \
+      --native-bin ~/omb/bin --image-bin /opt/omb/bin
   nearmetal bench --resume run1
   nearmetal status; nearmetal fetch; nearmetal compare run1`
 
@@ -42,17 +44,28 @@ func newBench(d Deps, runF func(context.Context, Deps, BenchOptions) error) *cob
 	var o BenchOptions
 	c := &cobra.Command{
 		Use:     "bench SUITE... --image IMG [flags]",
-		Short:   "measure the image beside the native program, interleaved on the same nodes",
+		Short:   "measure an image beside the native program on the same nodes",
 		Example: benchExample,
-		Long: `Runs each block of launches (one of every arm, in random order) in one allocation and
-stores all raw output in a run directory. Without an allocation around it, it asks for
-one (salloc), or with --submit leaves a job behind (sbatch) and returns at once.
+		Long: `Measure an image beside the native program. A block launches every arm once, in
+random order; all blocks run in one allocation, and all raw output is kept in a
+run directory. Outside a job it asks Slurm for nodes (salloc), or with --submit
+leaves a job behind (sbatch) and returns at once.
 
-Suites: ` + suiteHelp() + `
-Arms: native, native-again (the noise floor), container, unpacked (the image's own
-stack without a container; needs --root, the image's unpacked directory).
+Suites:
+` + suiteHelp() + `
+Arms:
+  native        the program of the node
+  native-again  the same once more: what this machine calls "no difference"
+  container     the program in the image
+  unpacked      the image's own program and libraries without a container
+                (--root DIR, from apptainer build --sandbox DIR app.sif)
 
-A run that was interrupted is finished by --resume; no complete launch is repeated.`,
+The native MPI probe is nearmetal-probe beside nearmetal or in PATH; compile it
+with the site's own MPI:
+  mpicc ` + probe.Build + ` -o nearmetal-probe bench/probe/src/*.c ` + probe.Libs + `
+
+A run that was interrupted is finished by --resume; no complete launch is
+repeated.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Suites = args
 			o.seedGiven = c.Flags().Changed("seed")
@@ -61,28 +74,28 @@ A run that was interrupted is finished by --resume; no complete launch is repeat
 	}
 	o.launchFlags.add(c)
 	f := c.Flags()
-	f.StringSliceVar(&o.Arms, "arms", []string{"native", "native-again", "container"}, "arms of a block")
-	f.IntVar(&o.Blocks, "blocks", 10, "blocks: launches of each arm that count")
-	f.IntVar(&o.Warmups, "warmups", 1, "blocks before them that do not count")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of the order of launches (default: random, stored)")
-	f.StringVarP(&o.Out, "output", "o", "", "run directory (default runs/DATE-SUITE-IMAGE)")
-	f.StringVar(&o.Resume, "resume", "", "finish the run directory")
-	f.StringVar(&o.NativeBin, "native-bin", "", "directory of the native programs (default: nearmetal's own, then PATH)")
-	f.StringVar(&o.ImageBin, "image-bin", "", "directory of the programs in the image (default: the image's PATH)")
-	f.StringVar(&o.Root, "root", "", "unpacked root directory of the image, for the arm unpacked")
-	f.StringVar(&o.Timeout, "timeout", "10m", "longest time of one launch")
-	f.BoolVar(&o.Submit, "submit", false, "submit a job and return")
+	f.StringSliceVar(&o.Arms, "arms", []string{"native", "native-again", "container"}, "`ARMS` of a block, with commas between")
+	f.IntVar(&o.Blocks, "blocks", 10, "`NUMBER` of blocks that count: launches of each arm")
+	f.IntVar(&o.Warmups, "warmups", 1, "`NUMBER` of blocks before those, which do not count")
+	f.Uint64Var(&o.Seed, "seed", 0, "`NUMBER` that the order of launches comes from (default: random, and stored)")
+	f.StringVarP(&o.Out, "output", "o", "", "run directory, a new `DIR` (default runs/DATE-SUITE)")
+	f.StringVar(&o.Resume, "resume", "", "finish what is missing in the run directory `DIR`")
+	f.StringVar(&o.NativeBin, "native-bin", "", "`DIR` of the native programs (default: nearmetal's own, then PATH)")
+	f.StringVar(&o.ImageBin, "image-bin", "", "`DIR` of the programs in the image (default: the image's PATH)")
+	f.StringVar(&o.Root, "root", "", "`DIR` where the image is unpacked, for the arm unpacked")
+	f.StringVar(&o.Timeout, "timeout", "10m", "longest `TIME` of one launch, 90s or 10m")
+	f.BoolVar(&o.Submit, "submit", false, "leave a job behind (sbatch) and return at once")
 	f.BoolVar(&o.NoCompare, "no-compare", false, "do not show the comparison at the end")
 	f.BoolVar(&o.JSON, "json", false, "one JSON document instead of text")
 	return c
 }
 
 func suiteHelp() string {
-	var out []string
+	var out strings.Builder
 	for _, s := range campaign.Suites {
-		out = append(out, s.Name+" ("+s.About+")")
+		fmt.Fprintf(&out, "  %-5s %s\n", s.Name, s.About)
 	}
-	return strings.Join(out, "; ") + "."
+	return out.String()
 }
 
 func runBench(ctx context.Context, d Deps, o BenchOptions) error {
@@ -168,7 +181,7 @@ func benchDir(d Deps, o BenchOptions) (*store.Dir, error) {
 		return store.Open(o.Resume)
 	}
 	if len(o.Suites) == 0 {
-		return nil, fail.Usagef("nearmetal bench mpi --image app.sif -N 2", "no suite")
+		return nil, fail.Usagef("nearmetal bench mpi --image app.sif -N 2", "no suite named")
 	}
 	design, err := o.design(d)
 	if err != nil {

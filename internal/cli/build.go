@@ -30,11 +30,12 @@ type BuildOptions struct {
 	Compress string
 }
 
-const buildLong = `Build an image from a recipe: a file, or the name of one that comes with nearmetal.
+const buildLong = `Build an image from a recipe: a file, or the name of one that comes with
+nearmetal (nearmetal init --list). Apptainer does the work; no root is needed.
 
-An image that is there and has the same definition is left alone (--force builds it again). The
-image appears when it is finished, by a rename; a failed or stopped build leaves what was there.
-The full log is IMG.sif.log.`
+An image that is there and has the same definition is left alone (--force
+builds it again). The image appears when it is finished, by a rename; a failed
+or stopped build leaves what was there. The full log is IMG.sif.log.`
 
 func newBuild(d Deps, runF func(context.Context, Deps, BuildOptions) error) *cobra.Command {
 	var o BuildOptions
@@ -59,7 +60,7 @@ func newBuild(d Deps, runF func(context.Context, Deps, BuildOptions) error) *cob
 	f.BoolVar(&o.NoTest, "no-test", false, "do not run the image's %test")
 	f.BoolVar(&o.TmpFS, "tmpfs", false, "put the image together in memory (/dev/shm)")
 	f.StringVar(&o.TmpDir, "tmpdir", "", "put the image together in `DIR` (Apptainer's choice: $APPTAINER_TMPDIR or /tmp)")
-	f.StringVar(&o.Compress, "compress", "zstd", "zstd; gzip for kernels before 4.14; lz4 for the fastest start and a third more size")
+	f.StringVar(&o.Compress, "compress", "zstd", "`METHOD`: zstd, gzip (for kernels before 4.14) or lz4 (starts fastest, a third larger)")
 	baseFlag(c, &o.Base)
 	return c
 }
@@ -93,11 +94,11 @@ func (o BuildOptions) spec(src source, mode image.Mode) (image.Spec, error) {
 	squash, ok := image.Compressions[o.Compress]
 	switch {
 	case o.Output == "":
-		return s, fail.Usagef("nearmetal build "+o.Recipe+" -o "+src.recipe.Name+".sif", "no output named")
+		return s, fail.Usagef("nearmetal build "+o.Recipe+" -o "+src.recipe.Name+".sif", "no image named to write")
 	case !ok:
 		return s, fail.Usagef("--compress zstd", "--compress %q is not zstd, gzip or lz4", o.Compress)
 	case o.TmpFS && o.TmpDir != "":
-		return s, fail.Usagef("", "--tmpfs and --tmpdir exclude each other")
+		return s, fail.Usagef("leave one of them out", "--tmpfs and --tmpdir exclude each other")
 	case o.TmpFS:
 		s.TmpDir = "/dev/shm"
 	}

@@ -65,6 +65,9 @@ func newRoot(d Deps) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nearmetal",
 		Short:         "Does my HPC container run as fast as the bare metal, and if not, why?",
+		Example:       rootExample,
+		Args:          noVerb,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		Version:       Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -74,6 +77,7 @@ func newRoot(d Deps) *cobra.Command {
 	root.SetErr(d.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(verbs(d)...)
+	setHelp(root, d.Width)
 	return root
 }
 

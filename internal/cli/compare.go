@@ -69,13 +69,3 @@ func runCompare(d Deps, o CompareOptions) error {
 }
 
 func termStyle(d Deps) report.Style { return report.Style{Color: d.Color, Width: min(d.Width, 120)} }
-
-// between wants from lo to hi arguments and names them when they are not there.
-func between(lo, hi int, names string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) >= lo && len(args) <= hi {
-			return nil
-		}
-		return fail.Usagef(c.CommandPath()+" --help", "%s takes %s, not %d arguments", c.CommandPath(), names, len(args))
-	}
-}

@@ -3,10 +3,7 @@ package cli
 import (
 	"io"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
-
-	"github.com/nearmetal/nearmetal/internal/fail"
 )
 
 // DefOptions is what `nearmetal def` was asked.
@@ -38,7 +35,7 @@ comes with nearmetal. The same recipe always gives the same bytes.`,
 }
 
 func baseFlag(c *cobra.Command, p *string) {
-	c.Flags().StringVar(p, "base", "", "another base than the recipe's: `KIND:WHAT` as in docker:debian:trixie-slim, localimage:/path, debootstrap:SUITE@MIRROR")
+	c.Flags().StringVar(p, "base", "", "another base than the recipe's, `KIND:WHAT`: docker:debian:trixie-slim, localimage:/path or debootstrap:SUITE@MIRROR")
 }
 
 func runDef(d Deps, o DefOptions) error {
@@ -50,18 +47,5 @@ func runDef(d Deps, o DefOptions) error {
 		_, err := io.WriteString(d.Out, src.def.Text)
 		return err
 	}
-	if err := renameio.WriteFile(o.Output, []byte(src.def.Text), 0o644); err != nil {
-		return fail.New(fail.Failed, "", "%w", err)
-	}
-	return nil
-}
-
-// exactly wants n arguments and names them when they are not there.
-func exactly(n int, names string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == n {
-			return nil
-		}
-		return fail.Usagef(c.CommandPath()+" --help", "%s takes %s, not %d arguments", c.CommandPath(), names, len(args))
-	}
+	return writeFile(o.Output, []byte(src.def.Text))
 }

@@ -28,18 +28,21 @@ func newFetch(d Deps, runF func(context.Context, Deps, FetchOptions) error) *cob
 	var o FetchOptions
 	c := &cobra.Command{
 		Use:   "fetch [RUNDIR|JOBID]",
-		Short: "the comparison of a run that was submitted; the newest without a name",
+		Short: "the comparison of a submitted run, once it is finished",
+		Long: `Show the comparison of a run that nearmetal bench --submit started: the newest,
+or the one named. A run that is not finished is refused; --wait waits for it,
+and --partial takes what is there.`,
 		Example: `  nearmetal fetch
   nearmetal fetch 4711 --wait
   nearmetal fetch 4711 -o results/4711`,
-		Args: cobra.MaximumNArgs(1),
+		Args: between(0, 1, "[RUNDIR|JOBID]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = strings.Join(args, "")
 			return runF(c.Context(), d, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.Out, "output", "o", "", "copy the run directory there")
+	f.StringVarP(&o.Out, "output", "o", "", "copy the run directory to `DIR`")
 	f.BoolVar(&o.Wait, "wait", false, "wait until it is finished")
 	f.BoolVar(&o.Partial, "partial", false, "take what is there of a run that is not finished")
 	f.BoolVar(&o.JSON, "json", false, "the comparison as one JSON document")

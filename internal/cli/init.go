@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/nearmetal/nearmetal/defs"
@@ -27,10 +27,12 @@ func newInit(d Deps, runF func(Deps, InitOptions) error) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "write a commented recipe to start from",
+		Long: `Write a recipe to start from, NAME.yaml, with every key explained in comments.
+It says what an image is made of; nearmetal build makes the image.`,
 		Example: `  nearmetal init
   nearmetal init --list
   nearmetal init myproject --from openmpi-debian`,
-		Args: cobra.MaximumNArgs(1),
+		Args: between(0, 1, "[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.Dir = args[0]
@@ -38,8 +40,8 @@ func newInit(d Deps, runF func(Deps, InitOptions) error) *cobra.Command {
 			return runF(d, o)
 		},
 	}
-	c.Flags().StringVar(&o.From, "from", "openmpi-debian", "the `NAME` of the recipe to copy")
-	c.Flags().BoolVar(&o.List, "list", false, "list the recipes that there are")
+	c.Flags().StringVar(&o.From, "from", "openmpi-debian", "`NAME` of the recipe to copy, one of --list")
+	c.Flags().BoolVar(&o.List, "list", false, "list the recipes that come with nearmetal")
 	c.Flags().BoolVar(&o.Force, "force", false, "overwrite a recipe that is there")
 	return c
 }
@@ -54,15 +56,15 @@ func runInit(d Deps, o InitOptions) error {
 	}
 	path := filepath.Join(o.Dir, e.Name+".yaml")
 	if _, err := os.Lstat(path); err == nil && !o.Force {
-		return fail.Usagef("nearmetal init --force "+o.Dir, "%s is there already", path)
+		return fail.Usagef("nearmetal init --force "+shellescape.Quote(o.Dir), "%s is there already", path)
 	}
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return fail.New(fail.Failed, "", "%w", err)
+		return fail.New(fail.Failed, writeHint(filepath.Dir(filepath.Clean(o.Dir)), err), "%w", err)
 	}
-	if err := renameio.WriteFile(path, []byte(e.Text), 0o644); err != nil {
-		return fail.New(fail.Failed, "", "%w", err)
+	if err := writeFile(path, []byte(e.Text)); err != nil {
+		return err
 	}
-	fmt.Fprintf(d.Err, "wrote %s; next: nearmetal build %s -o %s.sif\n", path, path, e.Name)
+	fmt.Fprintf(d.Err, "wrote %s\nnext: nearmetal build %s -o %s.sif\n", path, shellescape.Quote(path), e.Name)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -39,7 +38,7 @@ no script. Without -o, and without --format, the terminal table is shown.`,
 	}
 	compareFlags(c, &o.CompareOptions)
 	c.Flags().StringVarP(&o.Output, "output", "o", "", "write to `FILE` instead of stdout")
-	c.Flags().StringVar(&o.Format, "format", "", "html, md, json or term (by the ending of -o)")
+	c.Flags().StringVar(&o.Format, "format", "", "`FORMAT`: html, md, json or term (default: by the ending of -o, else term)")
 	return c
 }
 
@@ -59,8 +58,8 @@ func runReport(d Deps, o ReportOptions) error {
 	if err := r.Write(&text, f, report.Style{Width: 80}); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(o.Output, text.Bytes(), 0o644); err != nil {
-		return fail.New(fail.Failed, "", "%w", err)
+	if err := writeFile(o.Output, text.Bytes()); err != nil {
+		return err
 	}
 	fmt.Fprintf(d.Err, "%s: %s\n", o.Output, report.Plain(r.Comparison.Sentence))
 	return nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/nearmetal/nearmetal/internal/fail"
 	"github.com/nearmetal/nearmetal/internal/site"
 	"github.com/nearmetal/nearmetal/slurm"
@@ -24,7 +26,7 @@ func settings(d Deps, file string) (site.Settings, error) {
 		return site.Settings{}, nil
 	}
 	if err != nil {
-		return site.Settings{}, fail.Usagef("", "%w", err)
+		return site.Settings{}, fail.Usagef("ls -l "+shellescape.Quote(file)+"; without --site it is ~/.config/nearmetal/site.yaml, when that is there", "site settings: %w", err)
 	}
 	defer f.Close()
 	return site.ParseSettings(f, file)

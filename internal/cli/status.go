@@ -25,11 +25,14 @@ func newStatus(d Deps, runF func(context.Context, Deps, StatusOptions) error) *c
 	var o StatusOptions
 	c := &cobra.Command{
 		Use:   "status [RUNDIR|JOBID]",
-		Short: "where a run stands, also when the shell that submitted it is gone",
+		Short: "where runs stand, also when the shell that started them is gone",
+		Long: `Show the runs that nearmetal bench started, the newest first; or one of them,
+with the time that it still needs, the end of its log and the command that comes
+next.`,
 		Example: `  nearmetal status
   nearmetal status 4711
   nearmetal status runs/20261130-120000-mpi --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: between(0, 1, "[RUNDIR|JOBID]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = strings.Join(args, "")
 			return runF(c.Context(), d, o)

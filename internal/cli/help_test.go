@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nearmetal/nearmetal/internal/fail"
+)
+
+func TestEachVerbHasHelpWithExamples(t *testing.T) {
+	for _, c := range verbs(Deps{Getenv: os.Getenv}) {
+		code, out, errs := call(t, nil, c.Name(), "--help")
+		if code != fail.OK || errs != "" || !strings.Contains(out, "\nExamples:\n  nearmetal "+c.Name()) {
+			t.Errorf("%s --help: exit code %d, stderr %q, or no example", c.Name(), code, errs)
+		}
+		_, flags, _ := strings.Cut(out, "\nFlags:\n")
+		for line := range strings.Lines(flags) {
+			if len([]rune(line)) > 81 {
+				t.Errorf("%s --help is wider than 80 columns: %q", c.Name(), line)
+			}
+		}
+	}
+}
+
+func TestRootHelpFollowsTheJob(t *testing.T) {
+	code, out, errs := call(t, nil)
+	if code != fail.OK || errs != "" {
+		t.Fatal(code, errs)
+	}
+	at := 0
+	for _, want := range []string{"\nMake an image:", "\n  init ", "\n  build ", "\nLaunch and measure:", "\n  run ", "\n  bench ", "\nRead the result:", "\n  compare ", "\n  report "} {
+		i := strings.Index(out[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not there, or out of order, in:\n%s", want, out)
+		}
+		at += i
+	}
+	for line := range strings.Lines(out) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("wider than 80 columns: %q", line)
+		}
+	}
+}
+
+func TestWrongUsageHasItsExitCodeAndAHint(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		hint string
+	}{
+		{[]string{"buidl"}, "nearmetal build"},
+		{[]string{"nothing-like-it"}, "nearmetal --help"},
+		{[]string{"help", "buidl"}, "nearmetal build"},
+		{[]string{"init", "a", "b"}, "nearmetal init --help"},
+		{[]string{"status", "a", "b"}, "nearmetal status --help"},
+		{[]string{"fetch", "a", "b"}, "nearmetal fetch --help"},
+		{[]string{"compare"}, "nearmetal compare --help"},
+		{[]string{"--nope"}, "nearmetal --help"},
+	} {
+		code, out, errs := call(t, nil, c.args...)
+		if code != fail.Usage || out != "" || !strings.Contains(errs, "\nhint: ") || !strings.Contains(errs, c.hint) {
+			t.Errorf("%v: exit code %d, stdout %q, stderr %q", c.args, code, out, errs)
+		}
+	}
+	if code, out, _ := call(t, nil, "help", "def"); code != fail.OK || !strings.Contains(out, "nearmetal def RECIPE") {
+		t.Error("nearmetal help def:", code, out)
+	}
+}
+
+func TestWriteErrorsNameTheFileAskedFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no", "x.def")
+	code, _, errs := call(t, nil, "def", "openmpi-debian", "-o", file)
+	if code != fail.Failed || !strings.HasPrefix(errs, "error: cannot write "+file+": no such file") || !strings.Contains(errs, "hint: mkdir -p ") {
+		t.Error(code, errs)
+	}
+}
