@@ -10,7 +10,7 @@ GOFILES  = $(shell git ls-files '*.go')
 TOOL     = go tool -modfile=tools.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit browser probe-check lab-test race lint fuzz golden check bench clean
+.PHONY: help setup build demo test unit browser probe-check enter-check lab-test race lint fuzz golden check bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,10 @@ help: ## this list
 setup: ## install what building and testing needs (Debian packages, Go)
 	@scripts/setup.sh test
 
-build: ## build bin/nearmetal and bin/nearmetal-lab, static
+build: ## build bin/nearmetal, nearmetal-lab and nearmetal-enter, static
 	@scripts/setup.sh build
+	@mkdir -p bin
+	gcc -O2 -std=c11 -static -Wall -Wextra -Werror -o bin/nearmetal-enter cmd/nearmetal-enter/*.c
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 demo: ## set everything up, run the main job end to end, show the result
@@ -29,7 +31,7 @@ demo: ## set everything up, run the main job end to end, show the result
 
 test: ## unit, golden, CLI, fuzz seeds, browser, and a real Slurm cluster on this machine
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory unit probe-check browser lab-test
+	@$(MAKE) --no-print-directory unit probe-check enter-check browser lab-test
 
 unit: ## tests that need nothing but Go and a C compiler
 	go test ./...
@@ -37,6 +39,9 @@ unit: ## tests that need nothing but Go and a C compiler
 probe-check: ## the MPI probe in C, plain and under ASan and UBSan, on this machine's MPI
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
 	  $(MAKE) --no-print-directory -C bench/probe/src check OUT=$(CURDIR)/bin/probe MPIRUN="mpirun --oversubscribe"
+
+enter-check: ## the helper that starts ranks in a shared container, under ASan and UBSan
+	cmd/nearmetal-enter/check.sh bin/enter
 
 browser: ## the report page in real Chromium
 	go test -tags browser -count=1 ./internal/report/...

@@ -16,7 +16,7 @@ as_root() { bin/nearmetal-lab exec --dir "$LAB" head -- "$@"; }
 lab_install() {
   as_root install -d -m 1777 /shared/images /shared/runs
   as_root install -d /shared/bin /shared/src/probe
-  install -m 755 bin/nearmetal "$SHARED/bin/"
+  install -m 755 bin/nearmetal bin/nearmetal-enter "$SHARED/bin/"
   install -m 644 bench/probe/src/*.[ch] "$SHARED/src/probe/"
   as_root sh -c 'cd /shared/src/probe && mpicc -O2 -o /shared/bin/.probe ./*.c -ldl && mv /shared/bin/.probe /shared/bin/nearmetal-probe'
 }
