@@ -66,7 +66,7 @@ func (s Spec) apptainer(ctx context.Context, r runner.Runner, w *work, out io.Wr
 	argv := s.Argv(w.dir)
 	fmt.Fprintf(out, "# %s\n", strings.Join(argv, " "))
 	keep := &keeper{w: out}
-	res, err := r.Run(ctx, runner.Cmd{Argv: argv, Env: s.env(w), Dir: s.Dir, Stdout: keep, Stderr: keep, Own: true, Grace: grace})
+	res, err := r.Run(ctx, runner.Cmd{Argv: argv, Env: s.env(w), Dir: s.Dir, Stdout: keep, Stderr: keep, Own: true, Tied: true, Grace: grace})
 	switch {
 	case ctx.Err() != nil:
 		return fail.New(fail.Failed, "the same command again starts over", "build stopped; %s is as it was: %w", s.Dest, context.Cause(ctx))
@@ -79,12 +79,14 @@ func (s Spec) apptainer(ctx context.Context, r runner.Runner, w *work, out io.Wr
 }
 
 // env gives Apptainer a temporary folder of its own, so that what a killed one
-// leaves can be found and removed.
+// leaves can be found and removed, and the administrators' programs, which
+// debootstrap and mksquashfs need and an ordinary user's PATH lacks on Debian.
 func (s Spec) env(w *work) []string {
+	path := "PATH=" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/sbin:/sbin"
 	if w.tmp == "" {
-		return nil
+		return []string{path}
 	}
-	return []string{"APPTAINER_TMPDIR=" + w.tmp, "SINGULARITY_TMPDIR=" + w.tmp}
+	return []string{"APPTAINER_TMPDIR=" + w.tmp, "SINGULARITY_TMPDIR=" + w.tmp, path}
 }
 
 // publish puts the finished image in its place.

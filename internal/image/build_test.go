@@ -50,8 +50,11 @@ func TestBuildPublishesAtTheEnd(t *testing.T) {
 	var tmp string
 	r := runner.NewFake(t, runner.Stub{Match: `^apptainer build --fakeroot /.*/image.sif /.*/definition.def$`, Stdout: log(t, "good"), Do: func(c runner.Cmd) {
 		def, _ := os.ReadFile(c.Argv[len(c.Argv)-1])
-		if string(def) != s.Definition || c.Dir != dir || !c.Own {
+		if string(def) != s.Definition || c.Dir != dir || !c.Own || !c.Tied {
 			t.Errorf("definition %q, folder %q", def, c.Dir)
+		}
+		if path := c.Env[len(c.Env)-1]; !strings.HasPrefix(path, "PATH=") || !strings.HasSuffix(path, ":/usr/sbin:/sbin") {
+			t.Errorf("debootstrap needs chroot(8): %q", path)
 		}
 		tmp = strings.TrimPrefix(c.Env[0], "APPTAINER_TMPDIR=")
 		if _, err := os.Stat(tmp); err != nil || filepath.Dir(tmp) != s.TmpDir {
