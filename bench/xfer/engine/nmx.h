@@ -23,7 +23,8 @@
 #define NMX_MAX_GROUPS 16
 #define NMX_MAX_RAILS 32 /* of one group */
 #define NMX_MAX_PEERS 256
-#define NMX_MAX_REGIONS 64
+#define NMX_MAX_REGIONS 256
+#define NMX_ACCOUNTS 64
 #define NMX_ADDR_MAX 64           /* bytes of an endpoint's name */
 #define NMX_MAX_PAGES (1u << 21)  /* of one transfer */
 #define NMX_MAX_OP_PAGES 8
@@ -90,7 +91,7 @@ struct nmx_tx {
 /* A transfer to receive; arrays are copied. */
 struct nmx_rx {
 	uint64_t id, seed;
-	uint32_t region, pages, page_size, flags;
+	uint32_t region, pages, page_size, flags, account; /* account: whose bytes, < NMX_ACCOUNTS */
 	const uint64_t *dst;
 	const uint32_t *len;
 	const uint64_t *expect; /* hash of each page's body; NULL: not compared */
@@ -114,7 +115,7 @@ struct nmx_counters {
 	uint64_t tx_bytes[NMX_MAX_RAILS], rx_bytes[NMX_MAX_RAILS];
 	uint64_t tx_ops, rx_ops, tx_pages, rx_pages;
 	uint64_t again, stray, duplicate, bad_pages, errors, sleeps, polls;
-	uint64_t orphans;                /* writes whose completion is still owed */
+	uint64_t account[NMX_ACCOUNTS];  /* bytes of right pages */
 	uint64_t latency[NMX_BUCKETS];   /* page: from nmx_expect to verified; nmx_bucket_ns */
 };
 

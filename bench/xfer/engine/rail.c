@@ -123,11 +123,23 @@ static uint32_t pages_per_write(const struct fi_info *i)
 			goto failed; \
 	} while (0)
 
+/* Settings of the providers that the engine relies on; the user's win. Removing
+ * an address must close its connection, so that a peer that is gone cannot write
+ * any more (fabric(7)); and a look at the queue should not stop at one completion
+ * (fi_rxm(7)). Read by libfabric at its first call. */
+static void set_provider_options(void)
+{
+	setenv("FI_AV_REMOVE_CLEANUP", "1", 0);
+	setenv("FI_OFI_RXM_COMP_PER_PROGRESS", "64", 0);
+}
+
 int rail_open(struct rail *r, const struct nmx_rail_conf *c, bool sleepable, char *err, size_t errlen)
 {
 	const char *step;
 	int ret;
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, set_provider_options);
 	STEP("fi_getinfo", find(r, c));
 	STEP("fi_fabric", fi_fabric(r->info->fabric_attr, &r->fabric, NULL));
 	STEP("fi_domain", fi_domain(r->fabric, r->info, &r->domain, NULL));

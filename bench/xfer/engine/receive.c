@@ -60,6 +60,8 @@ static void land(struct group *g, struct rail *r, struct rx *x, uint32_t k)
 		if (!x->bad++)
 			x->first_bad = k;
 		bump(&g->count.bad_pages, 1);
+	} else {
+		bump(&g->count.account[x->d.account], len);
 	}
 	x->digest += nmx_mix(hash ^ nmx_mix(x->d.seed + k));
 	x->bytes += len;
@@ -130,7 +132,8 @@ static int free_tag(struct group *g)
 
 int nmx_expect(nmx_engine *e, uint32_t group, const struct nmx_rx *d, uint8_t *tag)
 {
-	if (group >= e->groups || d->pages == 0 || d->pages > NMX_MAX_PAGES || d->region >= NMX_MAX_REGIONS)
+	if (group >= e->groups || d->pages == 0 || d->pages > NMX_MAX_PAGES || d->region >= NMX_MAX_REGIONS ||
+	    d->account >= NMX_ACCOUNTS)
 		return -EINVAL;
 	struct group *g = &e->group[group];
 	int t, ret = check(g, d);

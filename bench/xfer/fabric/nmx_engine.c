@@ -1,0 +1,3 @@
+//go:build cgo
+
+#include "../engine/engine.c"

@@ -1,0 +1,3 @@
+//go:build cgo
+
+#include "../engine/rail.c"
