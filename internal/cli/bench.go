@@ -143,7 +143,7 @@ func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o 
 	if err := campaign.NoteJob(w, dir); err != nil {
 		return err
 	}
-	p := newLaunchProgress(d)
+	p := newLaunchProgress(d, dir.Path())
 	err := campaign.Execute(ctx, w, dir, campaign.Who(d.Getenv), p.launch)
 	p.clear()
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/nearmetal/nearmetal/bench"
@@ -12,10 +13,11 @@ import (
 // a line for each launch elsewhere.
 type launchProgress struct {
 	d    Deps
+	dir  string // run directory
 	runs []bench.Run
 }
 
-func newLaunchProgress(d Deps) *launchProgress { return &launchProgress{d: d} }
+func newLaunchProgress(d Deps, dir string) *launchProgress { return &launchProgress{d: d, dir: dir} }
 
 func (p *launchProgress) launch(done, total int, l bench.Launch, run *bench.Run) {
 	if run != nil {
@@ -37,11 +39,20 @@ func (p *launchProgress) finished(done, total int, r bench.Run) {
 		return
 	}
 	p.clear()
-	how := "ok"
-	if !r.OK() {
-		how = fmt.Sprintf("failed (exit code %d) %s", r.Exit, r.Error)
+	fmt.Fprintf(p.d.Err, "[%d/%d] %s: %s, %.1f s%s\n", done, total, campaign.Label(r.Launch), outcome(r), r.End.Sub(r.Start).Seconds(), p.left(total-done))
+	if !r.OK() && r.Stderr != "" {
+		fmt.Fprintf(p.d.Err, "  what it said: %s\n", filepath.Join(p.dir, r.Stderr))
 	}
-	fmt.Fprintf(p.d.Err, "[%d/%d] %s: %s, %.1f s%s\n", done, total, campaign.Label(r.Launch), how, r.End.Sub(r.Start).Seconds(), p.left(total-done))
+}
+
+func outcome(r bench.Run) string {
+	switch {
+	case r.OK():
+		return "ok"
+	case r.Error != "":
+		return fmt.Sprintf("failed (exit code %d): %s", r.Exit, r.Error)
+	}
+	return fmt.Sprintf("failed (exit code %d)", r.Exit)
 }
 
 // left is the time that the rest takes, by the launches so far.

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/nearmetal/nearmetal/bench"
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
 
@@ -73,5 +75,15 @@ func TestWriteErrorsNameTheFileAskedFor(t *testing.T) {
 	code, _, errs := call(t, nil, "def", "openmpi-debian", "-o", file)
 	if code != fail.Failed || !strings.HasPrefix(errs, "error: cannot write "+file+": no such file") || !strings.Contains(errs, "hint: mkdir -p ") {
 		t.Error(code, errs)
+	}
+}
+
+func TestAFailedLaunchSaysWhereItsOutputIs(t *testing.T) {
+	var errs bytes.Buffer
+	p := newLaunchProgress(Deps{Err: &errs, Width: 80}, "/runs/a b")
+	l := bench.Launch{ID: 8, Arm: "native", Case: "2 nodes, 2 ranks"}
+	p.launch(9, 66, l, &bench.Run{Launch: l, Exit: 14, Stderr: "raw/0008-native/stderr"})
+	if got := errs.String(); !strings.Contains(got, ": failed (exit code 14), 0.0 s") || !strings.Contains(got, "\n  what it said: /runs/a b/raw/0008-native/stderr\n") {
+		t.Error(got)
 	}
 }
