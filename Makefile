@@ -13,7 +13,7 @@ TOOL     = go tool -modfile=tools.mod
 .PHONY: help setup build demo test unit browser probe-check enter-check lab-test race lint fuzz golden check bench clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what building and testing needs (Debian packages, Go)
 	@scripts/setup.sh test

@@ -18,7 +18,7 @@ step "2/4  An image with its own Open MPI, PMIx and UCX, from a recipe"
 lab_image
 
 step "3/4  MPI natively and in the container, interleaved, $blocks launches an arm"
-as_alice /shared/bin/nearmetal bench mpi --image "$IMAGE" -N 2 --blocks "$blocks" -o "$run"
+as_alice /shared/bin/nearmetal bench mpi --image "$IMAGE" -N 2 --blocks "$blocks" -o "$run" --no-compare
 
 step "4/4  The verdict"
 as_alice /shared/bin/nearmetal compare "$run" || [ $? = 3 ]

@@ -54,6 +54,8 @@ func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nearmetal-lab",
 		Short:         "A real Slurm cluster on this machine, for trying and testing",
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -65,7 +67,7 @@ func newRoot(s streams) *cobra.Command {
 		return fail.Usagef(c.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(newUp(s), newDown(s), newStatus(s), newExec(s), newRootfs(s), newBase(s))
-	for _, c := range root.Commands() {
+	for _, c := range append(root.Commands(), root) {
 		c.Args = usage(c.Args)
 	}
 	return root
