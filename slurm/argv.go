@@ -95,7 +95,11 @@ func (p Plan) srunArgs() []string {
 func (t Target) argv(p Plan) []string {
 	switch t.Kind {
 	case Container:
-		return append(t.apptainer(p), p.Program...)
+		line := t.apptainer(p)
+		if t.Joined() {
+			line = t.Start.entered(line)
+		}
+		return append(line, p.Program...)
 	case Unpacked:
 		return append(t.unpacked(), p.Program...)
 	}
@@ -120,7 +124,7 @@ func (t Target) apptainer(p Plan) []string {
 	if p.Workdir != "" {
 		a.add("--pwd", p.Workdir)
 	}
-	a.add(t.Options...)
+	a.add(t.options()...)
 	return append(a, t.Image)
 }
 

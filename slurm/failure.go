@@ -88,6 +88,9 @@ func refused(line string) (reason, hint string) {
 		return m[1], refusalHint(m[1])
 	}
 	if m := noProgram.FindStringSubmatch(line); m != nil {
+		if strings.Contains(m[2], "/nearmetal-enter: ") {
+			return m[2], "--start exec, or NEARMETAL_ENTER=PATH where the nodes have nearmetal-enter elsewhere"
+		}
 		return m[2], "give the program's full path; it must exist on the nodes"
 	}
 	if m := badOption.FindStringSubmatch(line); m != nil {

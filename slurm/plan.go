@@ -36,6 +36,7 @@ type Target struct {
 	Modules []string   `json:"modules,omitempty"` // native: environment modules to load
 	NV      bool       `json:"nv,omitempty"`      // container: apptainer --nv
 	Options []string   `json:"options,omitempty"` // container: further apptainer exec options
+	Start   Start      `json:"start,omitzero"`    // container: how ranks get in
 }
 
 // EnvVar is one environment variable of the program.

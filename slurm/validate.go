@@ -74,6 +74,9 @@ func (p Plan) validateTarget() error {
 		if err := validPath("image", t.Image); err != nil {
 			return err
 		}
+		if err := t.Start.validate(); err != nil {
+			return err
+		}
 		return p.validateBinds()
 	case Unpacked:
 		for _, f := range []struct{ what, path string }{{"unpacked root", t.Root}, {"loader", t.Loader}, {"MPI prefix", t.Prefix}} {

@@ -289,3 +289,24 @@ func FuzzParseCapture(f *testing.F) {
 	f.Add("kernel=6\nimage.system=Debian\n\x00=\n=x")
 	f.Fuzz(func(_ *testing.T, text string) { parseCapture(io.LimitReader(strings.NewReader(text), 1<<20)) })
 }
+
+// TestHeldContainersOfAnArm: ranks that join find a container which lives as
+// long as the campaign, started by the launches' own apptainer line.
+func TestHeldContainersOfAnArm(t *testing.T) {
+	d := design("native", "container")
+	d.Arms[1].Plan.Target.Start = slurm.Start{Mode: slurm.StartJoined, Enter: "/opt/nearmetal-enter"}
+	dir := newRun(t, d)
+	ended := false
+	f := runner.NewFake(t,
+		runner.Stub{Match: "^srun .* -N 2 -n 2 --ntasks-per-node=1 .*/opt/nearmetal-enter --hold --until-eof 4 apptainer -s exec /a.sif$", Do: func(c runner.Cmd) {
+			_, err := io.ReadAll(c.Stdin)
+			ended = err == nil
+		}},
+		captures(), runner.Stub{Match: "nearmetal-probe", Stdout: lines(t), Times: 12})
+	if err := Execute(t.Context(), world(f), dir, "test", quietly); err != nil {
+		t.Fatal(err)
+	}
+	if !ended {
+		t.Error("the step that holds the containers was not told to end")
+	}
+}

@@ -47,6 +47,11 @@ func Execute(ctx context.Context, w World, dir *store.Dir, who string, tell Prog
 		return err
 	}
 	e := &executor{world: w, dir: dir, tell: tell, inRow: map[string]int{}, inStep: isStep(w.Getenv("SLURM_STEP_ID"))}
+	release, err := e.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := e.environments(ctx); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (o BenchOptions) arm(d Deps, name string, p slurm.Plan) (store.Arm, error) 
 		if o.Image == "" {
 			return store.Arm{}, fail.Usagef("--image app.sif, or --arms native,native-again", "arm container: no image")
 		}
-		t, err := containerTarget(o.launchFlags)
+		t, err := containerTarget(d, o.launchFlags)
 		if err != nil {
 			return store.Arm{}, err
 		}

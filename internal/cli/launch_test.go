@@ -49,6 +49,10 @@ var plans = map[string][]string{
 	"environment":   {"--image", "/images/app.sif", "-n", "2", "--env", "OMP_NUM_THREADS=2", "--env", "LD_LIBRARY_PATH=/opt/lib", "--env", "MSG=it's $HOME\nand \"more\"", "--", "./app"},
 	"binds":         {"--image", "/images/app.sif", "-n", "2", "--bind", "/scratch", "--bind", "/data:/mnt:ro", "--bind", `/odd\:name,x:/odd`, "--chdir", "/work dir", "--", "./app"},
 	"modules":       {"-n", "2", "--module", "gcc/14", "--module", "openmpi", "--", "./app"},
+	"joined":        {"--image", "/images/app.sif", "-N", "2", "-n", "8", "--nv", "--bind", "/scratch", "--", "./app", ":"},
+	"start-joined":  {"--image", "/images/app.sif", "-n", "2", "--start", "joined", "--", "./app"},
+	"contained":     {"--image", "/images/app.sif", "-n", "2", "--option", "--contain", "--", "./app"},
+	"sharens":       {"--image", "/images/app.sif", "-n", "2", "--start", "sharens", "--", "./app"},
 	"colon":         {"-n", "2", "--", "./app", "a", ":", "$(b)"},
 	"image-options": {"--image", "/images/app.sif", "-n", "2", "--option", "--sharens", "--mpi", "pmix_v5", "--srun", "--mem=0", "--", "-odd-name", "x"},
 }
@@ -57,6 +61,9 @@ func TestPlanGoldens(t *testing.T) {
 	g := goldie.New(t, goldie.WithFixtureDir("testdata/run"))
 	for name, args := range plans {
 		s := newShell(t)
+		if slices.Contains([]string{"joined", "start-joined", "contained", "sharens"}, name) {
+			s.env["NEARMETAL_ENTER"] = "/opt/nearmetal/nearmetal-enter"
+		}
 		var all bytes.Buffer
 		for _, mode := range [][]string{{"--dry-run", "--explain"}, {"--sbatch"}} {
 			if code := s.run(append(append([]string{"run"}, mode...), args...)...); code != 0 {
@@ -107,6 +114,8 @@ func TestRunsOwnFailures(t *testing.T) {
 		{[]string{"-N4", "-n2", "--", "x"}, nil, "cannot be spread"},
 		{[]string{"--no-such-flag", "--", "x"}, nil, "unknown flag"},
 		{[]string{"-t", "soon", "--", "x"}, nil, "not a time"},
+		{[]string{"--image", "/x.sif", "--start", "fast", "--", "x"}, nil, "no way to start"},
+		{[]string{"--image", "/x.sif", "--start", "joined", "--", "x"}, nil, "not beside nearmetal"},
 		{[]string{"--site", "/no/such.yaml", "--", "x"}, nil, "no such file"},
 	} {
 		s := newShell(t, c.stub...)

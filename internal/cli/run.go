@@ -195,7 +195,7 @@ func asLaunch(err error) error {
 type launchFlags struct {
 	Image, Site, Partition, Account, QOS string
 	MPI, CPUBind, Distribution, GPUs     string
-	Workdir                              string
+	Workdir, Start                       string
 	Nodes, Ranks, PerNode, CPUs          int
 	Time                                 time.Duration
 	Binds, Env, Options, Srun, Modules   []string
@@ -225,6 +225,7 @@ func (o *launchFlags) add(c *cobra.Command) {
 	f.StringArrayVar(&o.Modules, "module", nil, "environment module for a native program (repeat)")
 	f.StringArrayVar(&o.Options, "option", nil, "further apptainer exec option (repeat)")
 	f.StringArrayVar(&o.Srun, "srun", nil, "further srun option (repeat)")
+	f.StringVar(&o.Start, "start", string(slurm.StartAuto), "how ranks get into the container: auto, joined, sharens, exec")
 	f.BoolVar(&o.NV, "nv", false, "NVIDIA GPUs in the container")
 	f.BoolVar(&o.Exclusive, "exclusive", false, "whole nodes")
 	f.BoolVar(&o.Overlap, "overlap", false, "beside another step of the job")
@@ -255,7 +256,7 @@ func (o launchFlags) plan(d Deps) (slurm.Plan, error) {
 		return p, err
 	}
 	if o.Image != "" {
-		if p.Target, err = containerTarget(o); err != nil {
+		if p.Target, err = containerTarget(d, o); err != nil {
 			return p, err
 		}
 	}
@@ -264,9 +265,4 @@ func (o launchFlags) plan(d Deps) (slurm.Plan, error) {
 		return p, err
 	}
 	return p, applySite(&p, s)
-}
-
-func containerTarget(o launchFlags) (slurm.Target, error) {
-	image, err := filepath.Abs(o.Image)
-	return slurm.Target{Kind: slurm.Container, Image: image, NV: o.NV, Options: o.Options}, err
 }

@@ -64,19 +64,26 @@ func (f *Fake) Look(name string) (string, error) { return "/usr/bin/" + name, ni
 // Run answers c from the first stub that matches and is not used up.
 func (f *Fake) Run(_ context.Context, c Cmd) (Result, error) {
 	f.t.Helper()
+	if s := f.take(c); s != nil {
+		return s.answer(c) // not under the lock: it may wait for another command
+	}
+	line := strings.Join(c.Argv, " ")
+	f.t.Errorf("runner: unexpected command %q", line)
+	return Result{ExitCode: 127}, fmt.Errorf("unexpected command %q", line)
+}
+
+// take gives the stub that answers c, or nil.
+func (f *Fake) take(c Cmd) *Stub {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.Calls = append(f.Calls, c.Argv)
-	line := strings.Join(c.Argv, " ")
 	for i, s := range f.stubs {
-		if f.used[i] >= max(s.Times, 1) || !regexp.MustCompile(s.Match).MatchString(line) {
-			continue
+		if f.used[i] < max(s.Times, 1) && regexp.MustCompile(s.Match).MatchString(strings.Join(c.Argv, " ")) {
+			f.used[i]++
+			return s
 		}
-		f.used[i]++
-		return s.answer(c)
 	}
-	f.t.Errorf("runner: unexpected command %q", line)
-	return Result{ExitCode: 127}, fmt.Errorf("unexpected command %q", line)
+	return nil
 }
 
 func (s *Stub) answer(c Cmd) (Result, error) {
