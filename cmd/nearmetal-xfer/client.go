@@ -40,7 +40,7 @@ func newClient(s streams) *cobra.Command {
 	f.StringVar(&o.connect, "connect", "127.0.0.1:7471", "the server's --listen")
 	f.StringVar(&o.mode, "mode", "send", "which way pages go: send, recv or both")
 	f.StringVar(&o.page, "page", "64K", "page size")
-	f.IntVar(&o.pages, "pages", 0, "pages of a transfer; 0: 4 MiB, at least one")
+	f.IntVar(&o.pages, "pages", 0, "pages of a transfer; 0: 4 MiB, 2 MiB for each rail where a group has more than two, at most the pool's share")
 	f.IntVar(&o.lanes, "lanes", 4, "transfers at a time in each group")
 	f.StringVar(&o.pool, "pool", "256M", "memory of all groups on each end; at least four times the last-level cache says more than less does")
 	f.StringVar(&o.gap, "gap", "0", "most bytes of random gap before a page, a multiple of 64")
@@ -56,7 +56,7 @@ func newClient(s streams) *cobra.Command {
 	return c
 }
 
-func (o *clientOptions) hello(groups int) (xfer.Hello, error) {
+func (o *clientOptions) hello(groups, rails int) (xfer.Hello, error) {
 	page, err1 := parseSize("--page", o.page)
 	pool, err2 := parseSize("--pool", o.pool)
 	gap, err3 := parseSize("--gap", o.gap)
@@ -68,7 +68,8 @@ func (o *clientOptions) hello(groups int) (xfer.Hello, error) {
 	}
 	g := xfer.Geometry{PageSize: page, Pages: o.pages, Lanes: o.lanes, Gap: gap, Seed: o.seed}
 	if g.Pages == 0 {
-		g.Pages = int(max(4<<20/page, 1))
+		g.Pages = int(min(max(4<<20*int64(max(rails/2, 1))/page, 1), pool/int64(groups*max(o.lanes, 1))/page))
+		g.Pages = max(g.Pages, 1)
 	}
 	if g.Lanes > 0 {
 		g.Slots = int(min(max(pool/int64(groups*g.Lanes)/page, int64(g.Pages)), xfer.MaxPages))
@@ -104,7 +105,7 @@ func transfer(ctx context.Context, o *clientOptions) (xfer.Result, error) {
 	if err != nil {
 		return xfer.Result{}, err
 	}
-	h, err := o.hello(len(c.Groups))
+	h, err := o.hello(len(c.Groups), len(c.Groups[0]))
 	if err != nil {
 		return xfer.Result{}, err
 	}

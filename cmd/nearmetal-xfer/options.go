@@ -16,11 +16,11 @@ import (
 
 // engineOptions are the flags that both ends have.
 type engineOptions struct {
-	provider, rails, wait, cpus, coalesce, maxMemory string
-	depth, batch                                     int
-	nap                                              time.Duration
-	allowFallback                                    bool
-	ablate                                           fabric.Ablation
+	provider, rails, wait, cpus, coalesce, window, maxMemory string
+	depth, batch                                             int
+	nap                                                      time.Duration
+	allowFallback                                            bool
+	ablate                                                   fabric.Ablation
 }
 
 func (o *engineOptions) flags(f *pflag.FlagSet) {
@@ -30,7 +30,8 @@ func (o *engineOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.cpus, "cpus", "", "CPU of each group's worker, ',' between them; not pinned when empty")
 	f.IntVar(&o.depth, "depth", 16, "writes under way for each rail and peer")
 	f.IntVar(&o.batch, "batch", 16, "writes posted between two polls")
-	f.StringVar(&o.coalesce, "coalesce", "256K", "most bytes of a write that carries several pages")
+	f.StringVar(&o.coalesce, "coalesce", "128K", "most bytes of a write that carries several pages")
+	f.StringVar(&o.window, "window", "512K", "bytes under way for each rail and peer")
 	f.DurationVar(&o.nap, "nap", 2*time.Millisecond, "longest sleep between two looks at a busy rail")
 	f.StringVar(&o.maxMemory, "max-memory", "4G", "most memory of one pool")
 	f.BoolVar(&o.allowFallback, "allow-fallback", false, "use tcp when the provider cannot be had, and say so in the result")
@@ -48,7 +49,10 @@ func (o *engineOptions) config() (fabric.Config, error) {
 	if c.CPUs, err = parseCPUs(o.cpus); err != nil {
 		return c, err
 	}
-	c.Coalesce, err = parseSize("--coalesce", o.coalesce)
+	if c.Coalesce, err = parseSize("--coalesce", o.coalesce); err != nil {
+		return c, err
+	}
+	c.Window, err = parseSize("--window", o.window)
 	return c, err
 }
 

@@ -59,7 +59,7 @@ static void side_open(struct side *s, uint64_t fill)
 		rail[i] = (struct nmx_rail_conf){provider, *address ? address : NULL, NULL};
 		want[i] = next();
 	}
-	struct nmx_conf c = {.groups = 1, .rails = rails, .rail = rail, .waiting = waiting, .depth = 16, .batch = 16,
+	struct nmx_conf c = {.groups = 1, .rails = rails, .rail = rail, .waiting = waiting, .depth = 16, .window = 512 << 10, .batch = 16,
 		.coalesce = 128 << 10, .nap_us = 1000};
 	if (nmx_open(&c, &s->e, err, sizeof err))
 		die(err, -EIO);

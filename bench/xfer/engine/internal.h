@@ -71,6 +71,7 @@ struct peer {
 	bool used;
 	fi_addr_t addr[NMX_MAX_RAILS];
 	uint32_t out[NMX_MAX_RAILS];      /* writes under way */
+	uint64_t out_bytes[NMX_MAX_RAILS];
 	struct nmx_key warm[NMX_MAX_RAILS];
 	atomic_int warmth[NMX_MAX_RAILS]; /* WARM_*, or a negative error */
 	struct tx *head, *tail;           /* transfers with pages left to post */

@@ -54,6 +54,7 @@ struct nmx_conf {
 	const int *cpu;                   /* of each group; -1: not pinned; may be NULL */
 	uint32_t waiting;                 /* enum nmx_waiting */
 	uint32_t depth;                   /* writes under way for each rail and peer */
+	uint64_t window;                  /* bytes under way for each rail and peer, at least two writes */
 	uint32_t batch;                   /* writes posted between two polls */
 	uint64_t coalesce;                /* bytes a write of several pages may have */
 	uint32_t ablate;                  /* enum nmx_ablation, or'ed */

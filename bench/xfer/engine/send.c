@@ -215,6 +215,7 @@ static int post(struct group *g, struct rail *r, struct tx *t)
 	op->peer = t->d.peer;
 	r->under_way++;
 	p->out[r->index]++;
+	p->out_bytes[r->index] += b.bytes;
 	t->outstanding++;
 	t->next_page += b.pages;
 	if (t->next_page == t->d.pages)
@@ -231,11 +232,19 @@ static struct tx *next_tx(struct group *g, struct rail *r, uint32_t peer)
 	return t;
 }
 
+/* A rail that held much would starve its neighbours at the end of what is
+ * offered: pages wait in our queue, not in a slow rail's. */
+static bool has_room(const struct group *g, const struct rail *r, const struct peer *p)
+{
+	uint32_t out = p->out[r->index];
+	return r->free && out < g->e->conf.depth && (out < 2 || p->out_bytes[r->index] < g->e->conf.window);
+}
+
 static int send_to(struct group *g, struct rail *r, uint32_t peer, uint32_t most)
 {
 	uint32_t n = 0;
 	struct peer *p = &g->peer[peer];
-	while (n < most && p->out[r->index] < g->e->conf.depth && r->free) {
+	while (n < most && has_room(g, r, p)) {
 		struct tx *t = next_tx(g, r, peer);
 		if (!t)
 			break;
@@ -281,6 +290,7 @@ void send_completed(struct group *g, struct rail *r, struct op *op, int status)
 	r->free = op;
 	r->under_way--;
 	g->peer[op->peer].out[r->index]--;
+	g->peer[op->peer].out_bytes[r->index] -= op->bytes;
 	if (!t) {
 		warm_completed(g, r, op->peer, status);
 		return;
@@ -335,6 +345,7 @@ void send_warmups(struct group *g, struct rail *r)
 		}
 		r->free = op->next;
 		op->tx = NULL;
+		op->bytes = 0;
 		op->peer = i;
 		r->under_way++;
 		p->out[r->index]++;

@@ -13,6 +13,7 @@
 
 #define SPIN_NS 30000u          /* adaptive: looks on for so long before it sleeps */
 #define IDLE_MS 100             /* longest sleep with nothing to do */
+#define TRICKLES 32             /* sleeps by the clock before one by the queues */
 #define READ_AT_ONCE 64
 
 static void wake_up(struct group *g)
@@ -154,28 +155,47 @@ static bool may_sleep(struct group *g, struct pollfd *fds)
 	return true;
 }
 
-static void sleep_on_queues(struct group *g)
+/* Sleeps until a command comes, the time is over, or one of n queues stirs. */
+static void doze(struct group *g, struct pollfd *fds, uint32_t n, long us)
+{
+	struct timespec t = {us / 1000000, us % 1000000 * 1000};
+	eventfd_t v;
+	fds[n] = (struct pollfd){.fd = g->wake, .events = POLLIN};
+	ppoll(fds, n + 1, &t, NULL);
+	atomic_store(&g->asleep, false);
+	if (fds[n].revents)
+		eventfd_read(g->wake, &v);
+	bump(&g->count.sleeps, 1);
+}
+
+static bool sleepable(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->rails; i++)
+		if (g->rail[i].fd < 0)
+			return false;
+	return true;
+}
+
+/* A write of 256 KiB over a slow link stirs the queue with every packet. A
+ * wake-up that completed nothing is therefore followed by sleeps that only the
+ * clock ends, until something completes: on 32 links of 100 Mbit/s that is the
+ * difference between 60 % and line rate on two cores. */
+static void sleep_on_queues(struct group *g, uint32_t *trickle)
 {
 	struct pollfd fds[NMX_MAX_RAILS + 1];
-	for (uint32_t i = 0; i < g->rails; i++)
-		if (g->rail[i].fd < 0) {
-			nap(busy(g) ? 50 : 1000);
-			return;
-		}
-	atomic_store(&g->asleep, true);
-	if (!may_sleep(g, fds) || atomic_load(&g->mail) || atomic_load(&g->stop)) {
-		atomic_store(&g->asleep, false);
+	bool work = busy(g);
+	long us = work ? (long)g->e->conf.nap_us : IDLE_MS * 1000L;
+	if (!sleepable(g)) {
+		nap(work ? 50 : 1000);
 		return;
 	}
-	fds[g->rails] = (struct pollfd){.fd = g->wake, .events = POLLIN};
-	long us = busy(g) ? (long)g->e->conf.nap_us : IDLE_MS * 1000L;
-	struct timespec t = {us / 1000000, us % 1000000 * 1000};
-	ppoll(fds, g->rails + 1, &t, NULL);
-	atomic_store(&g->asleep, false);
-	eventfd_t n;
-	if (fds[g->rails].revents)
-		eventfd_read(g->wake, &n);
-	bump(&g->count.sleeps, 1);
+	atomic_store(&g->asleep, true);
+	bool clock = work && *trickle > 0 && *trickle < TRICKLES;
+	*trickle = work ? *trickle % TRICKLES + 1 : 0;
+	if (atomic_load(&g->mail) || atomic_load(&g->stop) || (!clock && !may_sleep(g, fds)))
+		atomic_store(&g->asleep, false);
+	else
+		doze(g, fds, clock ? 0 : g->rails, us);
 }
 
 static void pin(int cpu)
@@ -188,7 +208,7 @@ static void pin(int cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof s, &s);
 }
 
-static void rest(struct group *g, uint64_t *idle_since)
+static void rest(struct group *g, uint64_t *idle_since, uint32_t *trickle)
 {
 	if (g->e->conf.waiting == NMX_SPIN)
 		return;
@@ -199,7 +219,7 @@ static void rest(struct group *g, uint64_t *idle_since)
 		if (now - *idle_since < SPIN_NS)
 			return;
 	}
-	sleep_on_queues(g);
+	sleep_on_queues(g, trickle);
 }
 
 void *worker_main(void *arg)
@@ -207,12 +227,13 @@ void *worker_main(void *arg)
 	struct group *g = arg;
 	bool eager = g->e->conf.ablate & NMX_EAGER;
 	uint64_t idle_since = 0;
+	uint32_t trickle = 0;
 	pin(g->cpu);
 	while (!atomic_load_explicit(&g->stop, memory_order_relaxed)) {
 		if (turn(g, eager))
-			idle_since = 0;
+			idle_since = 0, trickle = 0;
 		else
-			rest(g, &idle_since);
+			rest(g, &idle_since, &trickle);
 	}
 	return NULL;
 }

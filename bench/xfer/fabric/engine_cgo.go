@@ -76,7 +76,7 @@ func Open(conf Config) (*Engine, error) {
 		}
 	}
 	c := C.struct_nmx_conf{groups: C.uint32_t(len(conf.Groups)), rails: C.uint32_t(len(conf.Groups[0])), waiting: C.uint32_t(conf.Waiting),
-		depth: C.uint32_t(conf.Depth), batch: C.uint32_t(conf.Batch), coalesce: C.uint64_t(conf.Coalesce), ablate: C.uint32_t(conf.Ablate),
+		depth: C.uint32_t(conf.Depth), batch: C.uint32_t(conf.Batch), window: C.uint64_t(conf.Window), coalesce: C.uint64_t(conf.Coalesce), ablate: C.uint32_t(conf.Ablate),
 		nap_us: C.uint32_t(conf.Nap.Microseconds())}
 	e := &Engine{rails: len(conf.Groups[0])}
 	var text [256]C.char

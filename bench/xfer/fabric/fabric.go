@@ -52,6 +52,7 @@ type Config struct {
 	CPUs     []int // of each group's worker; -1 or absent: not pinned
 	Waiting  Waiting
 	Depth    int           // writes under way for each rail and peer
+	Window   int64         // bytes under way for each rail and peer, at least two writes
 	Batch    int           // writes between two polls
 	Coalesce int64         // most bytes of a write that carries several pages
 	Nap      time.Duration // longest sleep between two looks at busy rails
@@ -67,7 +68,10 @@ func (c Config) Defaults() Config {
 		c.Batch = 16
 	}
 	if c.Coalesce == 0 {
-		c.Coalesce = 256 << 10
+		c.Coalesce = 128 << 10
+	}
+	if c.Window == 0 {
+		c.Window = 512 << 10
 	}
 	if c.Nap == 0 {
 		c.Nap = 2 * time.Millisecond
@@ -84,7 +88,7 @@ func (c Config) check() error {
 		return fmt.Errorf("%d rails in a group, must be 1 to %d", len(c.Groups[0]), maxRails)
 	case c.Depth < 1 || c.Depth > 1024 || c.Batch < 1 || c.Batch > 1024:
 		return fmt.Errorf("depth %d, batch %d: must be 1 to 1024", c.Depth, c.Batch)
-	case c.Coalesce < 1 || c.Nap < 0 || c.Nap > time.Second || c.Waiting > Adaptive:
+	case c.Coalesce < 1 || c.Window < 1 || c.Nap < 0 || c.Nap > time.Second || c.Waiting > Adaptive:
 		return fmt.Errorf("coalesce %d, nap %s or waiting %d out of range", c.Coalesce, c.Nap, c.Waiting)
 	}
 	for i, g := range c.Groups {
