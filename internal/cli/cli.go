@@ -49,6 +49,7 @@ func verbs(d Deps) []*cobra.Command {
 		newFetch(d, runFetch),
 		newCompare(d, runCompare),
 		newReport(d, runReport),
+		newDoctor(d, runDoctor),
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	maxLine     = 4 << 10  // bytes around a hit that an expression sees
 	blockSize   = 256 << 10
 	minLiteral  = 8 // bytes that every alternative of a pattern must hold as plain text
-	maxLiterals = 32
+	maxLiterals = 48
 )
 
 // Hit is one line that matches a pattern.
