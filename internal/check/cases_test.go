@@ -100,3 +100,14 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("%d causes, want 120", n)
 	}
 }
+
+// TestHeldBack measures how well the checks generalize. The first score, taken
+// once at commit b167581, is in docs/doctor.md; this only holds that later work
+// does not lose it.
+func TestHeldBack(t *testing.T) {
+	first, three, total := score(t, "testdata/heldback")
+	t.Logf("first %d, in first three %d of %d", first, three, total)
+	if float64(first) < 0.7*float64(total) || float64(three) < 0.85*float64(total) {
+		t.Errorf("right first %d, in first three %d of %d; want 70 %% and 85 %%", first, three, total)
+	}
+}

@@ -143,7 +143,9 @@ func exactClass(ranges []rune) ([]string, bool) {
 			return nil, false
 		}
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
-			out = append(out, lower([]rune{r}))
+			if !strings.ContainsRune("\n\v\f\r", r) { // lines hold none
+				out = append(out, lower([]rune{r}))
+			}
 		}
 	}
 	slices.Sort(out)
