@@ -8,9 +8,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"gonum.org/v1/plot/vg"
 
@@ -148,35 +146,18 @@ func large() Report {
 	return s.report()
 }
 
-func TestPageOfManySamplesIsSmallAndFast(t *testing.T) {
+func TestPageOfManySamplesIsSmall(t *testing.T) {
 	r := large()
 	if len(r.Samples) < 100_000 {
 		t.Fatalf("only %d samples", len(r.Samples))
 	}
-	before := cpuTime(t)
-	page := render(t, r, FormatHTML, Style{})
-	took := cpuTime(t) - before
-	t.Logf("%d samples: %d bytes in %v of CPU time", len(r.Samples), len(page), took)
+	page := render(t, r, FormatHTML, Style{}) // its time is a figure of `make bench BENCH=compare`
 	if len(page) >= 1_000_000 {
 		t.Errorf("page of %d bytes", len(page))
-	}
-	if took > 3*time.Second {
-		t.Errorf("page took %v", took)
 	}
 	if got := len(unpack(t, page)); got != len(r.Samples) {
 		t.Errorf("the download holds %d samples of %d", got, len(r.Samples))
 	}
-}
-
-// cpuTime is what this process has used: wall time on a busy machine says
-// nothing about the page.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkPage100k(b *testing.B) {
