@@ -35,7 +35,7 @@ func read(t *testing.T, text string) dump {
 
 // worlds are the launch flags of each target.
 func (c cluster) worlds() map[string][]string {
-	return map[string][]string{"native": nil, "container": {"--image", c.image}}
+	return map[string][]string{"native": nil, "container": {"--image", c.image}, "container each": {"--image", c.image, "--start", "exec"}}
 }
 
 func (c cluster) run(t *testing.T, flags []string, program ...string) done {
