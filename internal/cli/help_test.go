@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nearmetal/nearmetal/bench"
+	"github.com/nearmetal/nearmetal/internal/campaign"
 	"github.com/nearmetal/nearmetal/internal/fail"
 )
 
@@ -85,5 +86,19 @@ func TestAFailedLaunchSaysWhereItsOutputIs(t *testing.T) {
 	p.launch(9, 66, l, &bench.Run{Launch: l, Exit: 14, Stderr: "raw/0008-native/stderr"})
 	if got := errs.String(); !strings.Contains(got, ": failed (exit code 14), 0.0 s") || !strings.Contains(got, "\n  what it said: /runs/a b/raw/0008-native/stderr\n") {
 		t.Error(got)
+	}
+}
+
+func TestTheListOfRunsHasAHeadAndTellsFailures(t *testing.T) {
+	var out bytes.Buffer
+	runs := []campaign.Status{{Job: "29", State: campaign.Finished, Done: 12, Total: 12, Dir: "/runs/a"}, {State: campaign.Stopped, Done: 19, Total: 42, Failures: 12, Dir: "/runs/b"}}
+	if err := tableOfRuns(&out, runs); err != nil {
+		t.Fatal(err)
+	}
+	want := "JOB  STATE     LAUNCHES  FAILED  RUN DIRECTORY\n" +
+		"29   finished  12/12     0       /runs/a\n" +
+		"-    stopped   19/42     12      /runs/b\n"
+	if out.String() != want {
+		t.Errorf("got\n%s", out.String())
 	}
 }

@@ -229,7 +229,7 @@ func TestSubmitStatusFetch(t *testing.T) {
 	if code := s.run(args...); code != 0 || s.out.String() != "4711\n" {
 		t.Fatalf("exit code %d: %s%s", code, s.out.String(), s.err.String())
 	}
-	if code := s.run("status"); code != 0 || !strings.Contains(s.out.String(), "4711      pending      0/16    "+dir) {
+	if code := s.run("status"); code != 0 || !strings.Contains(s.out.String(), "4711  pending  0/16      0       "+dir) {
 		t.Errorf("status: %d %s%s", code, s.out.String(), s.err.String())
 	}
 	if code := s.run("status", "4711"); code != 0 || !strings.Contains(s.out.String(), "waits for: Priority") {

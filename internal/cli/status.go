@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -90,13 +91,20 @@ func listStatus(ctx context.Context, d Deps, w campaign.World, asJSON bool) erro
 	if asJSON {
 		return writeJSON(d.Out, list)
 	}
-	for _, s := range list.Runs {
-		fmt.Fprintf(d.Out, "%-8s  %-9s %4d/%-4d  %s\n", first(s.Job, "-"), s.State, s.Done, s.Total, s.Dir)
-	}
 	if len(list.Runs) == 0 {
 		fmt.Fprintln(d.Err, "no runs are known; nearmetal bench mpi --image IMG --submit makes one")
+		return nil
 	}
-	return nil
+	return tableOfRuns(d.Out, list.Runs)
+}
+
+func tableOfRuns(w io.Writer, runs []campaign.Status) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "JOB\tSTATE\tLAUNCHES\tFAILED\tRUN DIRECTORY")
+	for _, s := range runs {
+		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%d\t%s\n", first(s.Job, "-"), s.State, s.Done, s.Total, s.Failures, s.Dir)
+	}
+	return t.Flush()
 }
 
 func tellStatus(w io.Writer, s campaign.Status) {
