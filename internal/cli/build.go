@@ -84,7 +84,7 @@ func runBuild(ctx context.Context, d Deps, o BuildOptions) error {
 	if spec.Program, err = apptainer(d); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.Err, "building %s %s; log: %s\n", o.Output, mode.Reason, spec.LogPath())
+	fmt.Fprintf(d.Err, "building %s %s\nlog: %s\n", o.Output, mode.Reason, spec.LogPath())
 	return build(ctx, d, src.recipe, spec)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // rootExample is the main job from end to end.
 const rootExample = `  nearmetal build openmpi-debian -o app.sif
-  nearmetal run --image app.sif -N 2 -n 8 -- ./my_app
+  nearmetal run --image app.sif -N 2 -n 4 -- ./my_app
   nearmetal bench mpi --image app.sif -N 2 -o run1
   nearmetal report run1 -o report.html`
 

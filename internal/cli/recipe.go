@@ -65,5 +65,5 @@ func recipeError(name string, err error) error {
 	if len(faults) > 1 {
 		text = fmt.Sprintf("%s has %d faults\n  %s", name, len(faults), strings.ReplaceAll(faults.Error(), "\n", "\n  "))
 	}
-	return &fail.Error{Code: fail.Usage, Msg: text, Hint: "nearmetal init shows a recipe with every key", Err: err}
+	return &fail.Error{Code: fail.Usage, Msg: text, Hint: "nearmetal init example writes a recipe with every key explained, example/openmpi-debian.yaml", Err: err}
 }
