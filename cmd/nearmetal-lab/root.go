@@ -66,7 +66,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail.Usagef(c.CommandPath()+" --help", "%w", err)
 	})
-	root.AddCommand(newUp(s), newDown(s), newStatus(s), newExec(s), newRootfs(s), newBase(s))
+	root.AddCommand(newUp(s), newDown(s), newStatus(s), newExec(s), newFault(s), newRootfs(s), newBase(s))
 	for _, c := range append(root.Commands(), root) {
 		c.Args = usage(c.Args)
 	}

@@ -65,6 +65,8 @@ type Line struct {
 	Re   string
 	Min  int                    // least number of hits, 1 when 0
 	Test func(logscan.Hit) bool // further condition on a hit, nil: none
+	// Together picks the hits that count by looking at all of them; nil: all do.
+	Together func([]logscan.Hit) []logscan.Hit
 }
 
 // Clue shifts the score when its expression matches the context or the head of

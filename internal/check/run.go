@@ -118,7 +118,11 @@ func (r Rule) hold(s logscan.Signals, t *texts) (int, []Evidence) {
 
 func (l Line) evidence(s logscan.Signals) []Evidence {
 	var ev []Evidence
-	for _, h := range s.Hits[l.pattern()] {
+	hits := s.Hits[l.pattern()]
+	if l.Together != nil {
+		hits = l.Together(hits)
+	}
+	for _, h := range hits {
 		if l.Test == nil || l.Test(h) {
 			ev = append(ev, Evidence{File: h.File, Line: h.Line, Text: h.Text})
 		}

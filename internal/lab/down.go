@@ -47,7 +47,7 @@ func (l *Lab) clear(ctx context.Context) error {
 			mine = append(mine, p)
 		}
 	}
-	if err := errors.Join(end(ctx, mine), removeCgroups(ctx, cgroupRoot, l.ID())); err != nil {
+	if err := errors.Join(end(ctx, mine), removeCgroups(ctx, cgroupRoot, l.ID()), l.dropSlowGroups()); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(l.path("run")); err != nil {

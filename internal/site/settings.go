@@ -1,6 +1,7 @@
 // Package site holds what is true of a place and not of a program.
 //
 //	site.yaml ──ParseSettings──→ Settings   what its people decided (partition, binds …)
+//	node ─────(internal/collect)→ Facts   what was seen there, each value with its source
 //
 // The package does no effects.
 package site
