@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/nearmetal/nearmetal/spack"
 )
 
 // component reads "openmpi@5.0" into a name and a version.
@@ -20,34 +22,15 @@ func version(s string) string {
 	return s
 }
 
-// software is what a stack may name. Each family of distributions has its own
-// packages for it.
-type software struct {
-	name string
-	mpi  bool
+// driver is what a stack names and no image carries: the oldest NVIDIA driver
+// that it must run under.
+const driver = "driver"
+
+func componentNames() []string {
+	return slices.DeleteFunc(slices.Clone(spack.Names()), func(n string) bool { return slices.Contains(mpiNames(), n) })
 }
 
-var catalogue = []software{
-	{"openmpi", true},
-	{"mpich", true},
-	{"pmix", false},
-	{"ucx", false},
-	{"libfabric", false},
-}
-
-func componentNames() []string { return names(func(s software) bool { return !s.mpi }) }
-
-func mpiNames() []string { return names(func(s software) bool { return s.mpi }) }
-
-func names(keep func(software) bool) []string {
-	var out []string
-	for _, s := range catalogue {
-		if keep(s) {
-			out = append(out, s.name)
-		}
-	}
-	return out
-}
+func mpiNames() []string { return []string{"openmpi", "mpich"} }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -94,4 +77,4 @@ func (b Base) family() string {
 func distroNames() string { return "debian, ubuntu, rocky, alma, opensuse" }
 
 // StackNames lists what a stack may name, MPI first: the order of the labels.
-func StackNames() []string { return names(func(software) bool { return true }) }
+func StackNames() []string { return slices.Clone(spack.Names()) }

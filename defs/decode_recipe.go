@@ -14,6 +14,7 @@ func (d *decoder) recipe(n *yaml.Node) {
 		key{"description", d.into(&r.Description)},
 		key{"base", d.base},
 		key{"provider", d.into(&r.Provider)},
+		key{"spack", d.spack},
 		key{"stack", d.stack},
 		key{"packages", d.packages},
 		key{"files", d.files},
@@ -47,8 +48,12 @@ func (d *decoder) base(n *yaml.Node, field string) {
 func (d *decoder) stack(n *yaml.Node, field string) {
 	found := map[string]Component{}
 	d.entries(n, field, func(_, v *yaml.Node, name string) {
-		if name == "mpi" {
+		switch name {
+		case "mpi":
 			d.r.Stack.MPI = component(d.text(v, join(field, name)))
+			return
+		case driver:
+			d.r.Stack.Driver = d.text(v, join(field, name))
 			return
 		}
 		found[name] = Component{Name: name, Version: version(d.text(v, join(field, name)))}
@@ -62,6 +67,22 @@ func (d *decoder) stack(n *yaml.Node, field string) {
 	for _, name := range sortedKeys(found) {
 		d.r.Stack.Components = append(d.r.Stack.Components, found[name])
 	}
+}
+
+func (d *decoder) spack(n *yaml.Node, field string) {
+	s := &Spack{}
+	d.mapping(n, field,
+		key{"version", d.into(&s.Version)},
+		key{"git", d.into(&s.Git)},
+		key{"ref", d.into(&s.Ref)},
+		key{"target", d.into(&s.Target)},
+		key{"compiler", d.into(&s.Compiler)},
+		key{"specs", d.texts(&s.Specs)},
+		key{"variants", d.table(&s.Variants)},
+		key{"repos", d.texts(&s.Repos)},
+		key{"mirrors", d.table(&s.Mirrors)},
+	)
+	d.r.Spack = s
 }
 
 func (d *decoder) packages(n *yaml.Node, field string) {

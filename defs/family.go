@@ -4,6 +4,7 @@ package defs
 // packages are called. Names that change from release to release (libpmix2,
 // libpmix2t64) are not used: the MPI package pulls them in.
 type family struct {
+	name    string   // apt, dnf or zypper
 	prepare []string // before the first install
 	install string   // followed by package names
 	clean   []string // after the last install
@@ -26,6 +27,7 @@ type packageSet struct {
 // zypper are rendered after the distributions' package lists and not built.
 var families = map[string]family{
 	"apt": {
+		name:    "apt",
 		prepare: []string{"export DEBIAN_FRONTEND=noninteractive", "apt-get update -q -o Acquire::Languages=none"},
 		install: "apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io",
 		clean:   []string{"apt-get clean", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log"},
@@ -41,6 +43,7 @@ var families = map[string]family{
 		},
 	},
 	"dnf": {
+		name:     "dnf",
 		install:  "dnf -y -q --setopt=install_weak_deps=False --setopt=tsflags=nodocs install",
 		clean:    []string{"dnf -q clean all", "rm -rf /var/cache/dnf /var/log/dnf*"},
 		versions: `rpm -qa --qf '%{NAME} %{VERSION}\n'`,
@@ -54,6 +57,7 @@ var families = map[string]family{
 		},
 	},
 	"zypper": {
+		name:     "zypper",
 		prepare:  []string{"zypper -n -q refresh"},
 		install:  "zypper -n -q install --no-recommends",
 		clean:    []string{"zypper -n -q clean --all", "rm -rf /var/cache/zypp /var/log/zypp"},

@@ -63,9 +63,21 @@ var fields = []field{
 	field{"base/mirror", "https://zq7mirror", func(v any) map[string]any { return base("debootstrap", "mirror", v) }},
 	with("provider", "distro"),
 	with("stack/mpi", "openmpi"),
-	field{"stack/pmix", "9.97", func(v any) map[string]any {
+	field{"stack/pmix", "5.97", func(v any) map[string]any {
 		return map[string]any{"stack": map[string]any{"mpi": "openmpi", "pmix": v}}
 	}},
+	field{"stack/driver", "999.97", func(v any) map[string]any {
+		return map[string]any{"stack": map[string]any{"mpi": "openmpi", "driver": v}}
+	}},
+	spackField("version", "1.97", plainly),
+	spackField("git", "https://zq7git", plainly),
+	spackField("ref", "zq7ref", plainly),
+	spackField("target", "zq7target", plainly),
+	spackField("compiler", "zq7cc", plainly),
+	spackField("specs", "zq7spec", listed),
+	spackField("repos", "zq7repo", listed),
+	spackField("variants", "+zq7", func(v any) any { return map[string]any{"openmpi": v} }),
+	spackField("mirrors", "https://zq7mirror", func(v any) any { return map[string]any{"ours": v} }),
 	with("packages/build/-", "zq7package"),
 	with("packages/runtime/-", "zq7package"),
 	pair("files", "from", "/opt/fixed", "to", "zq7file"),
@@ -93,6 +105,18 @@ var fields = []field{
 	keyed("labels", "zq7label"),
 	with("runscript", "zq7script"),
 	with("runscript/-", "zq7program"),
+}
+
+func plainly(v any) any { return v }
+
+func listed(v any) any { return []any{v} }
+
+func spackField(name, benign string, shape func(any) any) field {
+	return field{"spack/" + name, benign, func(v any) map[string]any {
+		s := map[string]any{"version": "0.23"}
+		s[name] = shape(v)
+		return map[string]any{"provider": "spack", "spack": s}
+	}}
 }
 
 func base(from, key string, v any) map[string]any {
@@ -136,9 +160,12 @@ func TestHostileValues(t *testing.T) {
 		t.Fatalf("only %d hostile strings", len(hostile))
 	}
 	arrived := 0
-	for _, f := range fields {
+	for n, f := range fields {
 		want := tokens(t, f.name, mustRender(t, f, f.benign))
 		for i, v := range hostile {
+			if len(v) >= 1<<20 && n%8 != 0 {
+				continue // the size is refused by one function: every eighth field will do
+			}
 			text, err := renderYAML(document(f, v))
 			if err != nil {
 				lined(t, f.name, err)

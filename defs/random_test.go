@@ -105,10 +105,11 @@ func value(rng *rand.Rand, benign ...string) string {
 // free is a value of a field that takes any text.
 func free(rng *rand.Rand) string {
 	v := pick(rng, append(hostile, "plain", "a b", "")...)
+	v = v[:min(len(v), 4096)]
 	if strings.ContainsAny(v, "\x00\a\r\u0085") && rng.IntN(8) > 0 {
 		v = "plain"
 	}
-	return quoteYAML(v[:min(len(v), 4096)])
+	return quoteYAML(v)
 }
 
 func quoteYAML(s string) string {

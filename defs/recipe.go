@@ -16,6 +16,7 @@ type Recipe struct {
 	Description string            `json:"description,omitempty"`
 	Base        Base              `json:"base"`
 	Provider    string            `json:"provider"`
+	Spack       *Spack            `json:"spack,omitempty"` // with provider: spack only
 	Stack       Stack             `json:"stack"`
 	Packages    Packages          `json:"packages"`
 	Files       []File            `json:"files,omitempty"`
@@ -28,6 +29,8 @@ type Recipe struct {
 	Runscript   *Step             `json:"runscript,omitempty"`
 	Test        []Step            `json:"test,omitempty"`
 	Probe       bool              `json:"probe"`
+
+	Lock *Lock `json:"-"` // what nearmetal lock pinned; not part of the recipe
 
 	lines map[string]int // field path → line of the file, for Validate
 }
@@ -46,7 +49,35 @@ type Base struct {
 // Stack is the communication software that the image carries.
 type Stack struct {
 	MPI        Component   `json:"mpi"`                  // openmpi or mpich
-	Components []Component `json:"components,omitempty"` // pmix, ucx, libfabric; in the catalogue's order
+	Components []Component `json:"components,omitempty"` // pmix, ucx, libfabric …; in the catalogue's order
+	Driver     string      `json:"driver,omitempty"`     // oldest NVIDIA driver it must run under
+}
+
+// Spack says how Spack builds the stack.
+type Spack struct {
+	Version  string            `json:"version"`            // 0.22 … 1.x: decides the form of spack.yaml
+	Git      string            `json:"git,omitempty"`      // where Spack comes from without --spack-root
+	Ref      string            `json:"ref,omitempty"`      // tag, branch; "" is v<version>
+	Target   string            `json:"target,omitempty"`   // by archspec's names
+	Compiler string            `json:"compiler,omitempty"` // as in gcc@14.2.0: the base's
+	Specs    []string          `json:"specs,omitempty"`    // more root specs: applications
+	Variants map[string]string `json:"variants,omitempty"` // software of the stack → variants on top of ours
+	Repos    []string          `json:"repos,omitempty"`    // overlay repositories beside the recipe
+	Mirrors  map[string]string `json:"mirrors,omitempty"`  // name → URL, sources and signed build caches
+}
+
+// Lock is what a locked recipe adds: Spack does not concretize again.
+type Lock struct {
+	Base   string // digest of a docker base, when the recipe has none
+	Path   string // spack.lock beside the recipe, "" with provider: distro
+	SHA256 string // of the spack.lock
+}
+
+// Site is what a build host adds to a definition without being part of the
+// recipe: the air-gapped way. The image is the same.
+type Site struct {
+	SpackRoot string // absolute path of a Spack tree, in place of git
+	Mirror    string // absolute path or URL of a Spack mirror, asked first
 }
 
 // Component is one piece of the stack. Version is a prefix in whole numbers:

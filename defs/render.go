@@ -19,6 +19,7 @@ const (
 	LabelBase   = labelPrefix + "base"
 	LabelMPI    = labelPrefix + "mpi"
 	LabelProbe  = labelPrefix + "probe"
+	LabelLock   = labelPrefix + "lock.digest" // of the spack.lock
 	LabelStack  = labelPrefix + "stack."
 )
 
@@ -38,13 +39,23 @@ func (r Recipe) Digest() string {
 
 // Render writes the definition. The same recipe gives the same bytes. The
 // error is a Faults.
-func Render(r Recipe) (Definition, error) {
-	if err := Validate(r).asError(); err != nil {
+func Render(r Recipe) (Definition, error) { return RenderAt(r, Site{}) }
+
+// RenderAt writes the definition for a build host that brings Spack or its
+// sources itself.
+func RenderAt(r Recipe, site Site) (Definition, error) {
+	if err := append(Validate(r), site.faults(r)...).asError(); err != nil {
 		return Definition{}, err
+	}
+	if r.Lock != nil && r.Base.From == "docker" && r.Base.Digest == "" {
+		r.Base.Digest = r.Lock.Base
 	}
 	fam := families[r.Base.family()]
 	d := Definition{Digest: r.Digest()}
-	w := &writer{}
+	w := &writer{site: site}
+	if r.Provider == ProviderSpack {
+		fam = spackFamily(fam)
+	}
 	if r.staged() {
 		w.buildStage(r, fam)
 	}
@@ -55,7 +66,7 @@ func Render(r Recipe) (Definition, error) {
 
 // staged says whether anything has to be built.
 func (r Recipe) staged() bool {
-	return r.Probe || len(r.Build) > 0 || len(r.Packages.Build) > 0 || len(r.Copy) > 0 || len(r.filesOf(StageBuild)) > 0
+	return r.Provider == ProviderSpack || r.Probe || len(r.Build) > 0 || len(r.Packages.Build) > 0 || len(r.Copy) > 0 || len(r.filesOf(StageBuild)) > 0
 }
 
 func (r Recipe) filesOf(stage string) []File {
@@ -77,6 +88,7 @@ type writer struct {
 	b       strings.Builder
 	section string
 	size    int
+	site    Site
 }
 
 func (w *writer) open(section string) {

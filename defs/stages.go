@@ -5,14 +5,17 @@ import (
 	"strings"
 
 	"github.com/nearmetal/nearmetal/bench/probe"
+	"github.com/nearmetal/nearmetal/spack"
 )
 
 func (w *writer) buildStage(r Recipe, f family) {
 	w.header(r, StageBuild)
 	w.files("%files", r.filesOf(StageBuild))
+	w.spackFiles(r)
 	w.open("%post")
 	w.line("set -eu")
 	w.install(f, r.buildPackages(f))
+	w.spack(r)
 	w.mpiPath(r, f)
 	w.steps(r.Build)
 	if r.Probe {
@@ -46,6 +49,9 @@ func (w *writer) finalStage(r Recipe, f family, digest string) {
 
 // install writes what brings the packages in; each name has been checked.
 func (w *writer) install(f family, packages []string) {
+	if len(packages) == 0 {
+		return
+	}
 	for _, p := range f.prepare {
 		w.line("%s", p)
 	}
@@ -55,7 +61,11 @@ func (w *writer) install(f family, packages []string) {
 // mpiPath makes mpicc and mpirun found where the distribution hides them.
 func (w *writer) mpiPath(r Recipe, f family) {
 	if p := f.software[r.Stack.MPI.Name]; p.bin != "" {
-		w.line("export PATH=%s:\"$PATH\" LD_LIBRARY_PATH=%s", p.bin, p.lib)
+		lib := ""
+		if p.lib != "" {
+			lib = " LD_LIBRARY_PATH=" + p.lib
+		}
+		w.line("export PATH=%s:\"$PATH\"%s", p.bin, lib)
 	}
 }
 
@@ -75,10 +85,15 @@ func (w *writer) files(head string, files []File) {
 }
 
 func (w *writer) copies(r Recipe) {
-	if !r.Probe && len(r.Copy) == 0 {
+	if !r.Probe && len(r.Copy) == 0 && r.Provider != ProviderSpack {
 		return
 	}
 	w.open("%files from " + StageBuild)
+	if r.Provider == ProviderSpack {
+		w.line("%s", spack.Install)
+		w.line("%s", spack.View)
+		w.line("%s", spackList)
+	}
 	if r.Probe {
 		w.line("%s", ProbePath)
 	}
@@ -149,6 +164,7 @@ func (w *writer) labels(r Recipe, digest string) {
 		LabelName:                              r.Name,
 		LabelBase:                              r.Base.String(),
 		LabelMPI:                               r.Stack.MPI.Name,
+		LabelLock:                              r.lockDigest(),
 		"org.opencontainers.image.title":       r.Name,
 		"org.opencontainers.image.base.name":   r.Base.name(),
 		"org.opencontainers.image.base.digest": r.Base.Digest,
@@ -179,7 +195,11 @@ func (b Base) name() string {
 func (w *writer) environment(r Recipe, f family) {
 	prepend := r.Prepend
 	if p := f.software[r.Stack.MPI.Name]; p.bin != "" {
-		prepend = append([]Prepend{{"PATH", []string{p.bin}}, {"LD_LIBRARY_PATH", []string{p.lib}}}, prepend...)
+		own := []Prepend{{"PATH", []string{p.bin}}}
+		if p.lib != "" {
+			own = append(own, Prepend{"LD_LIBRARY_PATH", []string{p.lib}})
+		}
+		prepend = append(own, prepend...)
 	}
 	if len(r.Env) == 0 && len(prepend) == 0 {
 		return

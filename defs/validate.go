@@ -15,6 +15,7 @@ func Validate(r Recipe) Faults {
 	c.head(r)
 	c.base(r.Base)
 	c.stack(r)
+	c.spack(r)
 	c.packages(r.Packages)
 	c.files(r.Files)
 	c.copies(r.Copy)
@@ -117,8 +118,8 @@ func oddInPath(r rune) bool {
 func (c *checker) head(r Recipe) {
 	c.match("name", r.Name, nameRE, "a name: small letters, digits, . _ - (at most 64)")
 	c.oneLine("description", r.Description)
-	if r.Provider != "distro" {
-		c.fault("provider", "provider \"%s\" is not known; known: distro", clip(r.Provider))
+	if r.Provider != ProviderDistro && r.Provider != ProviderSpack {
+		c.fault("provider", "provider \"%s\" is not known; known: distro, spack", clip(r.Provider))
 	}
 }
 

@@ -3,6 +3,8 @@ package defs
 import (
 	"slices"
 	"strings"
+
+	"github.com/nearmetal/nearmetal/spack"
 )
 
 // baseKind is which keys go with one base.from; the first ones are needed.
@@ -84,7 +86,40 @@ func (c *checker) stack(r Recipe) {
 			continue
 		}
 		c.version(at, comp.Version)
+		if fam, ok := families[r.Base.family()]; ok && r.Provider == ProviderDistro && len(fam.software[comp.Name].runtime)+len(fam.software[comp.Name].build) == 0 {
+			c.fault(at, "%s comes with provider: spack only", comp.Name)
+		}
 	}
+	c.version("stack.driver", s.Driver)
+	if len(c.faults) == 0 {
+		c.together(s)
+	}
+}
+
+// together refuses a stack that cannot work, with the nearest one that does.
+func (c *checker) together(s Stack) {
+	cat, err := spack.Load()
+	if err != nil {
+		panic(err) // part of the binary
+	}
+	if conflict := cat.Check(s.pieces()); conflict != nil {
+		field := "stack." + conflict.Name
+		if conflict.Name == s.MPI.Name {
+			field = "stack.mpi"
+		}
+		c.fault(field, "%s", conflict.Error())
+	}
+}
+
+func (s Stack) pieces() []spack.Piece {
+	var out []spack.Piece
+	for _, c := range s.everything() {
+		out = append(out, spack.Piece{Name: c.Name, Version: c.Version})
+	}
+	if s.Driver != "" {
+		out = append(out, spack.Piece{Name: driver, Version: s.Driver})
+	}
+	return out
 }
 
 func (c *checker) version(field, v string) {

@@ -168,6 +168,17 @@ func (e Environment) repos() any {
 	return out
 }
 
+// quoteTexts puts every value in quotes, so that no spec is ever read as a
+// number, a flag or a mapping.
+func quoteTexts(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		n.Style = yaml.SingleQuotedStyle
+	}
+	for _, c := range n.Content {
+		quoteTexts(c)
+	}
+}
+
 // list makes a mapping whose keys keep their order.
 func list(pairs ...any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
@@ -178,6 +189,7 @@ func list(pairs ...any) *yaml.Node {
 			v = *node
 		} else {
 			_ = v.Encode(pairs[i+1])
+			quoteTexts(&v)
 		}
 		n.Content = append(n.Content, &k, &v)
 	}

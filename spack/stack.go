@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -72,8 +73,12 @@ func Names() []string {
 	return order[:len(order)-1] // the driver is the host's
 }
 
-// Load reads the embedded catalogue.
-func Load() (Catalogue, error) {
+// Load gives the embedded catalogue; it is read once.
+func Load() (Catalogue, error) { return loaded() }
+
+var loaded = sync.OnceValues(read)
+
+func read() (Catalogue, error) {
 	files, err := fs.Glob(stacks, "stacks/*.yaml")
 	if err != nil || len(files) != len(order) {
 		return nil, fmt.Errorf("stacks: %d files, %d in the order: %v", len(files), len(order), err)
