@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func (o *clientOptions) hello(groups, rails int) (xfer.Hello, error) {
 	page, err1 := parseSize("--page", o.page)
 	pool, err2 := parseSize("--pool", o.pool)
 	gap, err3 := parseSize("--gap", o.gap)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := errors.Join(err1, err2, err3, checkRate(o.rate)); err != nil {
 		return xfer.Hello{}, err
 	}
 	if page == 0 {
@@ -114,8 +115,7 @@ func transfer(ctx context.Context, o *clientOptions) (xfer.Result, error) {
 		return xfer.Result{}, err
 	}
 	defer n.close()
-	d := net.Dialer{Timeout: peerSilence}
-	conn, err := d.DialContext(ctx, "tcp", o.connect)
+	conn, err := dial(ctx, o.connect)
 	if err != nil {
 		return xfer.Result{}, fail.New(fail.Failed, "nearmetal-xfer server --listen "+o.connect+" …", "no server: %w", err)
 	}
@@ -128,6 +128,20 @@ func transfer(ctx context.Context, o *clientOptions) (xfer.Result, error) {
 		return xfer.Result{}, err
 	}
 	return o.result(s, got), nil
+}
+
+// dial gives a server that is just starting time to open its rails.
+func dial(ctx context.Context, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: peerSilence}
+	for end := time.Now().Add(serverStart); ; {
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(end) {
+			return conn, err
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // greet tells the server what is wanted and connects the rails.
@@ -181,7 +195,7 @@ func (s *session) measure(ctx context.Context) (out []xfer.Received, err error) 
 		return nil, err
 	}
 	if s.sink != nil {
-		r, err := s.sink.run(ctx, s.hello, s.send, s.progressOf("recv"))
+		r, err := s.sink.run(ctx, s.hello, s.send, s.show)
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +218,6 @@ func (s *session) await(ctx context.Context, c <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-func (s *session) progressOf(string) func(xfer.Progress) {
-	return func(p xfer.Progress) {
-		if s.show != nil {
-			s.show(p)
-		}
 	}
 }
 

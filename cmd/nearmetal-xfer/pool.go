@@ -5,17 +5,14 @@ import (
 	"github.com/nearmetal/nearmetal/bench/xfer/fabric"
 )
 
-// pageNumber tells the slots of all groups apart.
-func pageNumber(group int, slot uint64) uint64 { return uint64(group)<<40 | slot }
+// firstPage numbers the slots of each group apart.
+func firstPage(group int) uint64 { return uint64(group) << 40 }
 
 // sourcePools makes and fills a pool for each group.
 func (n *node) sourcePools(g xfer.Geometry) ([]*fabric.Region, error) {
 	pools, err := n.pools(g.SourceBytes())
 	for group, p := range pools {
-		for slot := range uint64(g.Lanes) * uint64(g.Slots) {
-			at := slot * uint64(g.PageSize)
-			fabric.Fill(p.Bytes[at:at+uint64(g.PageSize)], g.Seed, pageNumber(group, slot))
-		}
+		fabric.FillPages(p.Bytes[:g.SourceBytes()], g.PageSize, g.Seed, firstPage(group))
 	}
 	return pools, err
 }
@@ -23,13 +20,7 @@ func (n *node) sourcePools(g xfer.Geometry) ([]*fabric.Region, error) {
 // hashes are what the sender's pages must hash to, by slot. They come from the
 // agreed seed, not from the sender.
 func hashes(group int, g xfer.Geometry) []uint64 {
-	page := make([]byte, g.PageSize)
-	out := make([]uint64, g.Lanes*g.Slots)
-	for slot := range out {
-		fabric.Fill(page, g.Seed, pageNumber(group, uint64(slot)))
-		out[slot] = fabric.BodyHash(page)
-	}
-	return out
+	return fabric.PageHashes(g.Lanes*g.Slots, g.PageSize, g.Seed, firstPage(group))
 }
 
 func (n *node) pools(size int64) ([]*fabric.Region, error) {
@@ -46,15 +37,12 @@ func (n *node) pools(size int64) ([]*fabric.Region, error) {
 	return out, nil
 }
 
-// free returns what can be returned; memory that the provider still owes a
-// completion for stays until the program ends.
-func (n *node) free(pools []*fabric.Region) (kept int) {
+// free ends pools whose transfers are done or failed; what cannot be freed stays
+// until the engine is closed.
+func (n *node) free(pools []*fabric.Region) {
 	for _, p := range pools {
-		if n.engine.Free(p) != nil {
-			kept++
-		}
+		_ = n.engine.Free(p)
 	}
-	return kept
 }
 
 func keysOf(pools []*fabric.Region) [][]xfer.Key {

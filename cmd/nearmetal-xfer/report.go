@@ -9,14 +9,20 @@ import (
 
 	"github.com/nearmetal/nearmetal/bench/xfer"
 	"github.com/nearmetal/nearmetal/bench/xfer/fabric"
+	"github.com/nearmetal/nearmetal/internal/fail"
 )
 
+// lineGbps is --rate, 0 when it was not given; hello has checked it.
 func (o *clientOptions) lineGbps() float64 {
-	v, err := strconv.ParseFloat(o.rate, 64)
-	if err != nil || v < 0 {
-		return 0
-	}
+	v, _ := strconv.ParseFloat(o.rate, 64)
 	return v
+}
+
+func checkRate(s string) error {
+	if v, err := strconv.ParseFloat(s, 64); s != "" && (err != nil || !(v > 0)) {
+		return fail.Usagef("--rate 3.2", "--rate %q: must be a number of Gbit/s", s)
+	}
+	return nil
 }
 
 // result puts both ends together.

@@ -17,7 +17,8 @@ const (
 	pingEvery   = time.Second
 	peerSilence = 4 * time.Second  // a peer that says nothing for so long is lost
 	connectTime = 20 * time.Second // for every rail of a group
-	setUpTime   = 2 * time.Minute  // filling and hashing pools of many GB
+	serverStart = 10 * time.Second
+	setUpTime   = 2 * time.Minute // filling and hashing pools of many GB
 )
 
 // session is one peer: its control channel and what is done with it.
@@ -110,22 +111,12 @@ func (s *session) close() {
 	for g, id := range s.ids {
 		_ = s.n.engine.RemovePeer(g, id) // it may be gone already
 	}
-	for range 40 { // the provider hands back what it had in hand
-		if s.freePools() == 0 {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-func (s *session) freePools() (left int) {
 	if s.source != nil {
-		left += s.source.free()
+		s.source.free()
 	}
 	if s.sink != nil {
-		left += s.sink.free()
+		s.sink.free()
 	}
-	return left
 }
 
 // run serves the control channel until the peer says bye, is lost, or ctx ends.

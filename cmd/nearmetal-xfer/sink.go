@@ -189,11 +189,9 @@ func (s *sink) cancel() {
 	}
 }
 
-func (s *sink) free() int {
+func (s *sink) free() {
 	s.n.routes.Delete(s.route)
-	left := s.n.free(s.pools)
-	s.pools = nil
-	return left
+	s.n.free(s.pools)
 }
 
 func cpuSeconds() float64 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/nearmetal/nearmetal/bench/xfer"
 	"github.com/nearmetal/nearmetal/bench/xfer/fabric"
@@ -12,6 +13,7 @@ import (
 
 // aheadPerLane is how many transfers of a lane may be unsettled here: one that
 // has landed may still lack its local completion when the next is offered.
+// A peer that offers more is made to wait, since its frames are not read.
 const aheadPerLane = 4
 
 // source sends what the peer offers to take.
@@ -53,14 +55,24 @@ func asFabric(keys [][]xfer.Key) [][]fabric.Key {
 // start sends an offered lane. Called by the session's reader only.
 func (s *source) start(o xfer.Offer) error {
 	lane := int(o.Group)*s.g.Lanes + int(o.Lane)
-	if s.flying[lane].Add(1) > aheadPerLane {
-		return fmt.Errorf("%w: lane %d offered %d times without a pause", xfer.ErrFrame, o.Lane, aheadPerLane+1)
+	if err := s.settle(lane); err != nil {
+		return err
 	}
+	s.flying[lane].Add(1)
 	s.plan.Fill(s.g, int(o.Lane), o.Seed)
 	return s.n.engine.Send(int(o.Group), fabric.Transfer{
 		ID: uint64(s.route)<<32 | uint64(lane), Seed: o.Seed, Region: s.pools[o.Group], Peer: s.peers(int(o.Group)), Tag: o.Tag,
 		PageSize: uint32(s.g.PageSize), Flags: fabric.Stamp, Src: s.plan.Src, Dst: s.plan.Dst, Keys: s.keys[o.Group],
 	})
+}
+
+func (s *source) settle(lane int) error {
+	for end := time.Now().Add(peerSilence); s.flying[lane].Load() >= aheadPerLane; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d transfers of a lane did not complete in %s", aheadPerLane, peerSilence)
+		}
+	}
+	return nil
 }
 
 // watch gives the first error of a transfer.
@@ -78,14 +90,7 @@ func (s *source) watch(ctx context.Context) error {
 	}
 }
 
-func (s *source) free() int {
+func (s *source) free() {
 	s.n.routes.Delete(s.route)
-	var left []*fabric.Region
-	for _, p := range s.pools {
-		if s.n.engine.Free(p) != nil {
-			left = append(left, p)
-		}
-	}
-	s.pools = left
-	return len(left)
+	s.n.free(s.pools)
 }

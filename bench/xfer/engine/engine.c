@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -198,7 +199,7 @@ static void do_unregister(struct group *g, struct cmd *c)
 {
 	uint32_t id = *(uint32_t *)c->arg;
 	for (struct tx *t = g->alive; t; t = t->older)
-		if (t->d.region == id)
+		if (t->d.region == id && t->status == 0)
 			c->result = -EBUSY;
 	if (!c->result)
 		drop_region(g, &g->region[id]);
@@ -209,6 +210,15 @@ int nmx_unregister(nmx_engine *e, uint32_t group, uint32_t region)
 	if (group >= e->groups || region >= NMX_MAX_REGIONS)
 		return -EINVAL;
 	return group_call(&e->group[group], do_unregister, &region);
+}
+
+/* A peer that is in the middle of a write over tcp can go on with it after the
+ * region is gone from the provider's table. So the pages are given back and the
+ * addresses are never used again: such a write fails with EFAULT. */
+int nmx_unmap(void *base, uint64_t len)
+{
+	void *p = mmap(base, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	return p == MAP_FAILED ? -errno : 0;
 }
 
 int nmx_counters(nmx_engine *e, uint32_t group, struct nmx_counters *out)

@@ -133,3 +133,13 @@ void nmx_fill(void *page, size_t len, uint64_t seed, uint64_t number)
 	}
 	memcpy(p, &x, len);
 }
+
+void nmx_fill_pages(void *base, size_t len, uint64_t n, uint64_t seed, uint64_t first, uint64_t *hash, void *scratch)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		char *page = base ? (char *)base + i * len : scratch;
+		nmx_fill(page, len, seed, first + i);
+		if (hash)
+			hash[i] = nmx_body_hash(page, len);
+	}
+}

@@ -128,7 +128,10 @@ int nmx_rail(nmx_engine *e, uint32_t group, uint32_t rail, struct nmx_rail_info 
 /* Registers memory with every rail of a group; keys receives one for each rail. */
 int nmx_register(nmx_engine *e, uint32_t group, void *base, uint64_t len, const uint64_t *want_keys,
 		 uint32_t *region, struct nmx_key *keys);
+/* Fails with -EBUSY while a transfer from the region is neither done nor failed. */
 int nmx_unregister(nmx_engine *e, uint32_t group, uint32_t region);
+/* Gives an unregistered region's pages back and keeps its addresses from use. */
+int nmx_unmap(void *base, uint64_t len);
 /* Adds a peer by the names of its rails (NMX_ADDR_MAX bytes apart). When warm is
  * not NULL (one key for each rail, of 8 writable bytes), every rail is
  * connected before the call returns, or fails within timeout_ms. */
@@ -153,6 +156,9 @@ int nmx_stamp_ok(const void *page, size_t len, uint64_t seed, uint32_t number);
 uint64_t nmx_body_hash(const void *page, size_t len);
 /* Fills len bytes with the pattern of (seed, number). */
 void nmx_fill(void *page, size_t len, uint64_t seed, uint64_t number);
+/* Fills n pages from base on with patterns first, first + 1 …, or with base NULL
+ * each into scratch (len bytes); gives their body hashes when hash is not NULL. */
+void nmx_fill_pages(void *base, size_t len, uint64_t n, uint64_t seed, uint64_t first, uint64_t *hash, void *scratch);
 uint64_t nmx_bucket_ns(uint32_t bucket); /* upper end */
 
 #endif

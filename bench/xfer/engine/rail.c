@@ -123,13 +123,13 @@ static uint32_t pages_per_write(const struct fi_info *i)
 			goto failed; \
 	} while (0)
 
-/* Settings of the providers that the engine relies on; the user's win. Removing
- * an address must close its connection, so that a peer that is gone cannot write
- * any more (fabric(7)); and a look at the queue should not stop at one completion
- * (fi_rxm(7)). Read by libfabric at its first call. */
+/* Settings that the engine profits from; the user's win. A look at the queue
+ * should not stop at one completion (fi_rxm(7)). Read by libfabric at its first
+ * call. FI_AV_REMOVE_CLEANUP would close a removed peer's connections, but
+ * crashes rxm (1.17 to 2.1) when the peer has closed them before; memory is
+ * therefore taken away instead (nmx_unmap). */
 static void set_provider_options(void)
 {
-	setenv("FI_AV_REMOVE_CLEANUP", "1", 0);
 	setenv("FI_OFI_RXM_COMP_PER_PROGRESS", "64", 0);
 }
 

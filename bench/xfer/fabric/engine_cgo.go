@@ -168,14 +168,15 @@ func mapMemory(size int64) ([]byte, error) {
 	return b, err
 }
 
-// Free ends a region. It fails while a transfer from it is under way.
+// Free ends a region. It fails while a transfer from it is under way. The
+// addresses are not used again, so that a peer's late write meets nothing.
 func (e *Engine) Free(r *Region) error {
 	if ret := C.nmx_unregister(e.c, C.uint32_t(r.group), C.uint32_t(r.id)); ret != 0 {
 		return failure(ret)
 	}
 	b := r.Bytes
 	r.Bytes = nil
-	return syscall.Munmap(b)
+	return failure(C.nmx_unmap(unsafe.Pointer(&b[0]), C.uint64_t(len(b))))
 }
 
 // AddPeer makes a peer known by its rails' endpoints, and connects every rail.
@@ -290,15 +291,19 @@ func (e *Engine) Counters(group int) Counters {
 // Now is CLOCK_MONOTONIC in nanoseconds.
 func Now() uint64 { return uint64(C.nmx_now()) }
 
-// Fill writes the pattern of (seed, number), BodyHash identifies a page whose
-// ends are stamped.
-func Fill(page []byte, seed, number uint64) {
-	C.nmx_fill(unsafe.Pointer(unsafe.SliceData(page)), C.size_t(len(page)), C.uint64_t(seed), C.uint64_t(number))
+// FillPages fills pages of size bytes from the start of b with the patterns of
+// seed and first, first + 1 …; PageHashes gives their body hashes alone.
+func FillPages(b []byte, size int64, seed, first uint64) {
+	if n := int64(len(b)) / size; n > 0 {
+		C.nmx_fill_pages(unsafe.Pointer(&b[0]), C.size_t(size), C.uint64_t(n), C.uint64_t(seed), C.uint64_t(first), nil, nil)
+	}
 }
 
-// BodyHash hashes a page but for its first and last 8 bytes.
-func BodyHash(page []byte) uint64 {
-	return uint64(C.nmx_body_hash(unsafe.Pointer(unsafe.SliceData(page)), C.size_t(len(page))))
+// PageHashes gives what n such pages hash to, but for their stamps.
+func PageHashes(n int, size int64, seed, first uint64) []uint64 {
+	out, scratch := make([]uint64, n), make([]byte, size)
+	C.nmx_fill_pages(nil, C.size_t(size), C.uint64_t(n), C.uint64_t(seed), C.uint64_t(first), words(out), unsafe.Pointer(&scratch[0]))
+	return out
 }
 
 // BucketNs is the upper end of a bucket of Counters.Latency.

@@ -28,11 +28,11 @@ func (e *Engine) Counters(int) Counters                                  { retur
 // Now is CLOCK_MONOTONIC in nanoseconds.
 func Now() uint64 { return 0 }
 
-// Fill and BodyHash make and identify a page; without an engine there is none.
-func Fill([]byte, uint64, uint64) {}
+// FillPages does nothing without an engine.
+func FillPages([]byte, int64, uint64, uint64) {}
 
-// BodyHash is 0 without an engine.
-func BodyHash([]byte) uint64 { return 0 }
+// PageHashes gives nothing without an engine.
+func PageHashes(int, int64, uint64, uint64) []uint64 { return nil }
 
 // BucketNs is 0 without an engine.
 func BucketNs(int) uint64 { return 0 }
