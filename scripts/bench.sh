@@ -5,13 +5,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lab-env.sh "${1:?usage: bench.sh LAB_DIR [GROUP]}"
-groups=${2:-run launch bench xfer doctor compare cli build}
+groups=${2:-run launch-cgroup launch bench xfer doctor compare cli build}
 out=bench-out/figures.json
 mkdir -p bench-out
 go build -trimpath -o bin/ ./bench/figures
 
 in_lab() { # the file travels into the lab and back
-  labctl up --nodes 2
+  [ "${2:-}" = kept ] || labctl up --nodes 2
   lab_install
   lab_image
   install -m 755 bin/figures "$SHARED/bin/"
@@ -21,10 +21,24 @@ in_lab() { # the file travels into the lab and back
   cp "$SHARED/bench-out/figures.json" "$out"
 }
 
+many_ranks() { # a lab of its own, whose nodes claim more CPUs than there are
+  local roots=$LAB
+  (
+    LAB=$LAB-many
+    bin/nearmetal-lab up --nodes 2 --slurm linuxproc --cpus 16 --dir "$LAB" --cache "$roots"
+    trap 'labctl down' EXIT
+    SHARED=$LAB/shared
+    mkdir -p "$SHARED/images"
+    cp -u "$roots/shared/${IMAGE#/shared/}" "$SHARED/images/" 2>/dev/null || true
+    in_lab "$1" kept
+  )
+}
+
 for g in $groups; do
   printf '\n== %s\n' "$g"
   case $g in
-  run | launch | bench) in_lab "$g" ;;
+  run | launch-cgroup | bench) in_lab "$g" ;;
+  launch) many_ranks launch ;;
   *) bin/figures -group "$g" -bin bin -out "$out" ;;
   esac
 done

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,26 @@ func TestNamesAreInTheCatalogue(t *testing.T) {
 	}
 	if seen < 2 {
 		t.Errorf("only %d uses found", seen)
+	}
+}
+
+func TestLaunchNamesAreInTheCatalogue(t *testing.T) {
+	var names []string
+	for _, c := range append(launchCases, cgroupCases...) {
+		names = append(names, c.init, c.step)
+		if c.plain {
+			names = append(names, c.plainInit)
+		}
+	}
+	for _, n := range names {
+		if rank(n) < 0 {
+			t.Errorf("figure %q is not in the catalogue", n)
+		}
+	}
+	for _, e := range catalogue {
+		if strings.HasPrefix(e.group, "launch") && !slices.Contains(names, e.name) {
+			t.Errorf("nothing measures %q", e.name)
+		}
 	}
 }
 

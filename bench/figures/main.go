@@ -34,6 +34,8 @@ var groups = []struct {
 	measure func(context.Context, setup) ([]Figure, error)
 }{
 	{"run", measureRun},
+	{"launch", measureLaunch},
+	{"launch-cgroup", measureLaunchCgroup},
 	{"cli", measureCLI},
 	{"compare", measureCompare},
 }

@@ -6,16 +6,24 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What MPI_Init of Open MPI loads, as Debian, EL and prefixes of their own lay it
+ * out; by the names that the dynamic linker looks for, so that a library is
+ * read once. MPICH's is one library. */
 static const char *const patterns[] = {
-    "/usr/lib/*-linux-gnu/lib{mpi,open-,pmix,hwloc,event,munge,prrte}*.so*",
-    "/usr/lib/*-linux-gnu/openmpi/lib/openmpi*/*.so",
-    "/usr/lib/*-linux-gnu/openmpi/lib/lib*.so*",
-    "/usr/lib/*-linux-gnu/pmix*/lib/pmix/*.so",
-    "/usr/lib/*-linux-gnu/pmix*/lib/lib*.so*",
+    "{/usr/lib/*-linux-gnu,/usr/lib64,/usr/lib64/openmpi/lib,/usr/local/lib,/opt/*/lib}/lib{mpi,open-pal,open-rte,pmix}.so.[0-9]*",
+    "{/usr/lib/*-linux-gnu,/usr/lib64,/usr/local/lib,/opt/*/lib}/lib{hwloc,event_core-2.1,event_pthreads-2.1,ucp,ucs,uct,fabric}.so.[0-9]*",
 };
+
+/* seen says whether a library of the same inode came before: links. */
+static bool seen(const struct stat *st, struct stat *before, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (before[i].st_ino == st->st_ino && before[i].st_dev == st->st_dev) return true;
+  return false;
+}
 
 static void read_file(const char *path) {
   static char buffer[1 << 20];
@@ -26,13 +34,26 @@ static void read_file(const char *path) {
   close(fd);
 }
 
+/* read_share reads every readers-th library. */
+static void read_share(const glob_t *g, int reader, int readers) {
+  enum { MOST = 64 };
+  static struct stat before[MOST];
+  size_t n = 0;
+  for (size_t i = 0; i < g->gl_pathc && n < MOST; i++) {
+    struct stat st;
+    if (stat(g->gl_pathv[i], &st) || !S_ISREG(st.st_mode) || seen(&st, before, n)) continue;
+    before[n++] = st;
+    if (n % (size_t)readers == (size_t)reader) read_file(g->gl_pathv[i]);
+  }
+}
+
 void warm(void) {
-  enum { READERS = 4 };
+  enum { READERS = 2 };
   glob_t g = {0};
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) glob(patterns[i], GLOB_BRACE | (i ? GLOB_APPEND : 0), NULL, &g);
   for (int r = 0; r < READERS; r++) {
     if (fork()) continue;
-    for (size_t i = (size_t)r; i < g.gl_pathc; i += READERS) read_file(g.gl_pathv[i]);
+    read_share(&g, r, READERS);
     _exit(0);
   }
   while (wait(NULL) > 0) {
