@@ -49,6 +49,13 @@ type Run struct {
 	End    time.Time `json:"end"`              // wall clock
 	Stdout string    `json:"stdout,omitempty"` // raw output, path below the run directory
 	Stderr string    `json:"stderr,omitempty"`
+	Failed []Attempt `json:"failed,omitempty"` // starts that failed before this one, in order
+}
+
+// Attempt is a start of a launch that failed and was made again.
+type Attempt struct {
+	Exit int    `json:"exit"`
+	Why  string `json:"why"` // one line
 }
 
 // OK says whether a run gave a result that counts.

@@ -33,13 +33,14 @@ type Env struct {
 	Version     string  `json:"version"` // of the probe
 	MPI         string  `json:"mpi"`     // MPI_Get_library_version
 	MPIStandard string  `json:"mpi_standard"`
-	PMIx        string  `json:"pmix"`      // "" when MPI did not load it
-	UCX         string  `json:"ucx"`       // likewise
-	Libfabric   string  `json:"libfabric"` // likewise
-	World       int     `json:"world"`     // size of MPI_COMM_WORLD
-	Pair        [2]int  `json:"pair"`      // ranks of latency, bw, bibw
-	Window      int     `json:"window"`    // most messages in flight
-	BudgetMS    float64 `json:"budget_ms"` // per benchmark and size; 0: none
+	PMIx        string  `json:"pmix"`                // "" when MPI did not load it
+	UCX         string  `json:"ucx"`                 // likewise
+	Libfabric   string  `json:"libfabric"`           // likewise
+	World       int     `json:"world"`               // size of MPI_COMM_WORLD
+	Pair        [2]int  `json:"pair"`                // ranks of latency, bw, bibw
+	Window      int     `json:"window"`              // most messages in flight
+	BudgetMS    float64 `json:"budget_ms"`           // per benchmark and size; 0: none
+	Optimized   *bool   `json:"optimized,omitempty"` // compiled with -O1 or more; nil when an older probe does not tell
 	Ranks       []Rank  `json:"ranks"`
 }
 

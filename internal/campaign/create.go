@@ -22,6 +22,9 @@ type Design struct {
 	Image           *store.Image
 	Version, Host   string
 	Now             time.Time
+	Explain         bool           // ask the libraries what they chose
+	Retries         int            // starts of a launch after one that failed
+	Stop            store.StopRule // fewer than Blocks are enough
 }
 
 // New makes the run directory of a design.
@@ -49,6 +52,7 @@ func New(path string, d Design) (*store.Dir, error) {
 		Version: d.Version, Created: d.Now.UTC(), Host: d.Host,
 		Seed: d.Seed, Warmups: d.Warmups, Blocks: d.Blocks, Timeout: d.Timeout,
 		Cases: cases, Arms: d.Arms, Image: d.Image, Job: allocation(d.Job, d.Nodes, cases),
+		Explain: d.Explain, Retries: d.Retries, Stop: d.Stop,
 		Schedule: bench.Schedule(cases, arms, d.Warmups, d.Blocks, d.Seed),
 	}
 	if err := m.Plausible(PlanOf); err != nil {

@@ -22,11 +22,12 @@ const (
 )
 
 type executor struct {
-	world  World
-	dir    *store.Dir
-	tell   Progress
-	inStep bool           // we run inside a step: ours must overlap it
-	inRow  map[string]int // failed launches of each arm since its last good one
+	world   World
+	dir     *store.Dir
+	tell    Progress
+	inStep  bool           // we run inside a step: ours must overlap it
+	inRow   map[string]int // failed launches of each arm since its last good one
+	samples []bench.Sample // of the launches so far, for the rule that stops
 }
 
 // Execute does the launches of a run directory that are missing. It needs an
@@ -43,16 +44,20 @@ func Execute(ctx context.Context, w World, dir *store.Dir, who string, tell Prog
 	if err != nil {
 		return err
 	}
-	if err := repairSamples(dir, have); err != nil {
+	samples, err := repairSamples(dir, have)
+	if err != nil {
 		return err
 	}
-	e := &executor{world: w, dir: dir, tell: tell, inRow: map[string]int{}, inStep: isStep(w.Getenv("SLURM_STEP_ID"))}
+	e := &executor{world: w, dir: dir, tell: tell, samples: samples, inRow: map[string]int{}, inStep: isStep(w.Getenv("SLURM_STEP_ID"))}
 	release, err := e.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if err := e.environments(ctx); err != nil {
+		return err
+	}
+	if err := e.explanations(ctx); err != nil {
 		return err
 	}
 	return e.missing(ctx, have)
@@ -75,7 +80,10 @@ func (e *executor) missing(ctx context.Context, have []bench.Run) error {
 			continue
 		}
 		e.tell(len(done), total, l, nil)
-		run, samples, err := e.one(ctx, l)
+		if over, err := e.enough(have, l); err != nil || over {
+			return err
+		}
+		run, samples, err := e.persist(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -83,6 +91,8 @@ func (e *executor) missing(ctx context.Context, have []bench.Run) error {
 			return err
 		}
 		done[l.ID] = true
+		have = append(have, run)
+		e.samples = append(e.samples, samples...)
 		e.tell(len(done), total, l, &run)
 		if err := e.bound(run); err != nil {
 			return err
@@ -118,15 +128,15 @@ func (e *executor) why(r bench.Run) string {
 }
 
 // repairSamples makes samples.jsonl say what raw/ says.
-func repairSamples(dir *store.Dir, have []bench.Run) error {
+func repairSamples(dir *store.Dir, have []bench.Run) ([]bench.Sample, error) {
 	want, _, err := samplesOf(dir, have)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if got, err := dir.Samples(); err == nil && equal(got, want) {
-		return nil
+		return want, nil
 	}
-	return dir.WriteSamples(want)
+	return want, dir.WriteSamples(want)
 }
 
 func equal(a, b []bench.Sample) bool {

@@ -35,20 +35,20 @@ type World struct {
 	Now    func() time.Time
 }
 
-// one carries out a launch and stores it. The error is ours: a launch that
-// failed is a stored run whose Exit or Error says so.
-func (e *executor) one(ctx context.Context, l bench.Launch) (bench.Run, []bench.Sample, error) {
+// carry carries out a launch, for the caller to store. The error is ours: a
+// launch that failed is a run whose Exit or Error says so.
+func (e *executor) carry(ctx context.Context, l bench.Launch) (*store.Record, bench.Run, Output, error) {
 	arm, _ := e.dir.Manifest.Arm(l.Arm)
 	c, _ := e.dir.Manifest.Case(l.Case)
 	rec, err := e.dir.Begin(l)
 	if err != nil {
-		return bench.Run{}, nil, err
+		return nil, bench.Run{}, Output{}, err
 	}
 	run, err := e.start(ctx, PlanOf(arm, c), rec)
 	run.Launch = l
 	if err != nil {
 		rec.Abort()
-		return run, nil, err
+		return nil, run, Output{}, err
 	}
 	out := Output{}
 	if run.Exit == 0 && run.Error == "" {
@@ -57,8 +57,7 @@ func (e *executor) one(ctx context.Context, l bench.Launch) (bench.Run, []bench.
 		}
 	}
 	run.Nodes = unique(out.Hosts)
-	run, err = rec.Commit(run)
-	return run, out.Samples, err
+	return rec, run, out, nil
 }
 
 // start runs a step into a record. A launch that outlasts its time is stopped
@@ -80,12 +79,15 @@ func (e *executor) start(ctx context.Context, p slurm.Plan, rec *store.Record) (
 	case ctx.Err() != nil:
 		return run, context.Cause(ctx)
 	case errors.Is(err, errTimeout):
-		run.Error = fmt.Sprintf("stopped after %v", e.dir.Manifest.Timeout)
+		run.Error = fmt.Sprintf("%s %v", tooLong, e.dir.Manifest.Timeout)
 	case err != nil:
 		return run, fail.New(fail.Missing, "run it where Slurm's client commands are", "start %s: %w", argv[0], err)
 	}
 	return run, nil
 }
+
+// tooLong begins the error of a launch that we have stopped.
+const tooLong = "stopped after"
 
 var errTimeout = errors.New("launch took too long")
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nearmetal/nearmetal/bench"
+	"github.com/nearmetal/nearmetal/internal/attrib"
 	"github.com/nearmetal/nearmetal/internal/store"
 	"github.com/nearmetal/nearmetal/slurm"
 )
@@ -15,14 +16,18 @@ import (
 // Results is what a run directory holds, read again from its raw output.
 type Results struct {
 	Manifest    store.Manifest
-	Runs        []bench.Run                  // complete launches, warm-ups and failed ones too
-	Samples     []bench.Sample               // of the runs that count, warm-ups included (Block is bench.WarmUp)
-	Environment map[string]map[string]string // by arm, keys as compare.Options.BaseEnv has them
-	Notes       []string                     // launches that failed, for people
+	Runs        []bench.Run                        // complete launches, warm-ups and failed ones too
+	Samples     []bench.Sample                     // of the runs that count, warm-ups included (Block is bench.WarmUp)
+	Environment map[string]map[string]string       // by arm, keys as compare.Options.BaseEnv has them
+	Notes       []string                           // launches that failed, for people
+	Facts       map[string]map[string]attrib.Facts // by arm and placement: what the libraries said
+	Stopped     *store.Stopped                     // why it ended before its last block; nil when it did not
 }
 
-// Complete says whether every launch of the schedule is there.
-func (r Results) Complete() bool { return len(r.Runs) == len(r.Manifest.Schedule) }
+// Complete says whether every launch of the schedule is there, or enough of them.
+func (r Results) Complete() bool {
+	return r.Stopped != nil || len(r.Runs) == len(r.Manifest.Schedule)
+}
 
 // Load reads a run directory. It needs no lock: launches under way do not show.
 func Load(path string) (Results, error) {
@@ -38,7 +43,19 @@ func Load(path string) (Results, error) {
 	if res.Samples, res.Environment, err = samplesOf(dir, runs); err != nil {
 		return res, err
 	}
+	if s, ok, err := dir.Stopped(); err != nil {
+		return res, err
+	} else if ok {
+		res.Stopped = &s
+	}
+	res.Facts = map[string]map[string]attrib.Facts{}
+	for _, a := range dir.Manifest.Arms {
+		res.Facts[a.Name] = factsOf(dir, a.Name)
+	}
 	for _, r := range runs {
+		if len(r.Failed) > 0 && r.OK() {
+			res.Notes = append(res.Notes, retryNote(r))
+		}
 		if !r.OK() {
 			res.Notes = append(res.Notes, fmt.Sprintf("launch %d (%s, %s) failed: exit code %d %s", r.ID, r.Arm, r.Case, r.Exit, r.Error))
 		}

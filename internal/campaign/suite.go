@@ -3,6 +3,7 @@ package campaign
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/nearmetal/nearmetal/bench"
@@ -113,7 +114,8 @@ func readProbe(r io.Reader, l bench.Launch) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	out := Output{Samples: res.Samples(l), Env: probeEnv(res.Env, l.Case)}
+	samples := slices.Concat(res.Samples(l), res.Medians(l), res.Tails(l))
+	out := Output{Samples: samples, Env: probeEnv(res.Env, l.Case)}
 	for _, rank := range res.Env.Ranks {
 		out.Hosts = append(out.Hosts, rank.Host)
 	}

@@ -31,6 +31,10 @@ func (o BenchOptions) design(d Deps) (campaign.Design, error) {
 		Suites: o.Suites, Arms: arms, Nodes: max(o.Nodes, 1), Blocks: o.Blocks, Warmups: o.Warmups,
 		Seed: o.Seed, Timeout: timeout, Job: job, Version: Version, Host: host, Now: d.Now(),
 	}
+	design.Explain, design.Retries = !o.NoExplain, o.Retries
+	if design.Stop, err = o.stop(); err != nil {
+		return campaign.Design{}, err
+	}
 	if !o.seedGiven {
 		design.Seed = rand.Uint64()
 	}

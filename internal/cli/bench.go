@@ -30,11 +30,15 @@ type BenchOptions struct {
 	ImageBin, Root          string
 	Timeout                 string
 	Submit, JSON, NoCompare bool
-	seedGiven               bool
+	stopFlags
+	Retries   int
+	NoExplain bool
+	seedGiven bool
 }
 
 const benchExample = `  nearmetal bench mpi --image app.sif -N 2 -o run1
   nearmetal bench mpi --image app.sif -N 2 --blocks 20 -t 1:00:00 --submit
+  nearmetal bench mpi --image app.sif -N 2 --precision 1% --budget 10m
   nearmetal bench osu --image app.sif -N 2 \
       --native-bin ~/omb/bin --image-bin /opt/omb/bin
   nearmetal bench --resume run1
@@ -64,11 +68,18 @@ The native MPI probe is nearmetal-probe beside nearmetal or in PATH; compile it
 with the site's own MPI:
   mpicc ` + probe.Build + ` -o nearmetal-probe bench/probe/src/*.c ` + probe.Libs + `
 
+With --precision the run ends when every interval is narrow enough, with --budget when
+its time is spent, at --blocks at the latest (100 unless given). It looks at the widths
+only, never at which arm is faster, which would bias the verdict.
+
 A run that was interrupted is finished by --resume; no complete launch is
 repeated.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Suites = args
 			o.seedGiven = c.Flags().Changed("seed")
+			if (o.Precision > 0 || o.Budget != "") && !c.Flags().Changed("blocks") {
+				o.Blocks = mostBlocks
+			}
 			return runF(c.Context(), d, o)
 		},
 	}
@@ -84,6 +95,9 @@ repeated.`,
 	f.StringVar(&o.ImageBin, "image-bin", "", "`DIR` of the programs in the image (default: the image's PATH)")
 	f.StringVar(&o.Root, "root", "", "`DIR` where the image is unpacked, for the arm unpacked")
 	f.StringVar(&o.Timeout, "timeout", "10m", "longest `TIME` of one launch, 90s or 10m")
+	o.stopFlags.add(f)
+	f.IntVar(&o.Retries, "retries", 2, "starts of a launch after one that failed; each is recorded")
+	f.BoolVar(&o.NoExplain, "no-explain", false, "leave out the launches that are not timed and tell what the libraries chose")
 	f.BoolVar(&o.Submit, "submit", false, "leave a job behind (sbatch) and return at once")
 	f.BoolVar(&o.NoCompare, "no-compare", false, "do not show the comparison at the end")
 	f.BoolVar(&o.JSON, "json", false, "one JSON document instead of text")
@@ -157,6 +171,9 @@ func benchHere(ctx context.Context, d Deps, w campaign.World, dir *store.Dir, o 
 
 // complete says whether nothing is left to do: no nodes are asked for then.
 func complete(dir *store.Dir) (bool, error) {
+	if _, stopped, err := dir.Stopped(); stopped || err != nil {
+		return stopped, err
+	}
 	runs, err := dir.Runs()
 	return len(runs) == len(dir.Manifest.Schedule), err
 }

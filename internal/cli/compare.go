@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/nearmetal/nearmetal/bench"
 	"github.com/nearmetal/nearmetal/internal/compare"
 	"github.com/nearmetal/nearmetal/internal/fail"
 	"github.com/nearmetal/nearmetal/internal/report"
@@ -16,6 +17,7 @@ type CompareOptions struct {
 	Noise      string   // A/A arm; "": the base's twin when there is one
 	Margin     share
 	Confidence share
+	Statistic  statisticFlag // of a launch's iterations; "" is the median
 	JSON       bool
 }
 
@@ -49,6 +51,8 @@ func compareFlags(c *cobra.Command, o *CompareOptions) {
 	c.Flags().StringVar(&o.Base, "base", "", "`ARM` to compare with (native; of two runs: the container)")
 	c.Flags().StringVar(&o.Other, "other", "", "`ARM` that is compared (container)")
 	c.Flags().StringVar(&o.Noise, "noise", "", "`ARM` that repeats the base, for the noise floor (BASE-again)")
+	o.Statistic = bench.Median
+	c.Flags().Var(&o.Statistic, "statistic", "what of its iterations stands for a launch: median, mean (as OSU prints it) or p99")
 	c.Flags().BoolVar(&o.JSON, "json", false, "one JSON document")
 }
 

@@ -11,6 +11,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/nearmetal/nearmetal/bench"
+	"github.com/nearmetal/nearmetal/internal/attrib"
 	"github.com/nearmetal/nearmetal/internal/campaign"
 	"github.com/nearmetal/nearmetal/internal/compare"
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -31,6 +32,10 @@ func loadReport(o CompareOptions) (report.Report, error) {
 		if len(r.Samples) == 0 {
 			return report.Report{}, fail.New(fail.Failed, "nearmetal bench --resume "+shellescape.Quote(path), "%s: no launch has given a result yet", path)
 		}
+		r.Samples = bench.Choose(r.Samples, string(o.Statistic))
+		if len(r.Samples) == 0 {
+			return report.Report{}, fail.Usagef("--statistic "+bench.Median, "%s: no %s of any launch is known", path, o.Statistic)
+		}
 		runs = append(runs, r)
 	}
 	if len(runs) == 2 {
@@ -40,7 +45,7 @@ func loadReport(o CompareOptions) (report.Report, error) {
 }
 
 func (o CompareOptions) options(base, other, noise string) compare.Options {
-	return compare.Options{Base: base, Other: other, Noise: noise, Margin: float64(o.Margin), Confidence: float64(o.Confidence)}
+	return compare.Options{Base: base, Other: other, Noise: noise, Margin: float64(o.Margin), Confidence: float64(o.Confidence), Statistic: statistic(o.Statistic)}
 }
 
 // reportOfOne compares two arms of one run.
@@ -68,6 +73,7 @@ func reportOfOne(o CompareOptions, r campaign.Results) (report.Report, error) {
 	opts := o.options(base, other, noise)
 	opts.BaseEnv, opts.OtherEnv = r.Environment[base], r.Environment[other]
 	out := report.Report{Comparison: compare.Compare(r.Samples, opts), Environment: r.Environment, Samples: counted(r.Samples)}
+	attrib.Explain(&out.Comparison, campaign.Places(r.Facts[base], r.Facts[other], r.Manifest.Cases), opts.BaseEnv, opts.OtherEnv)
 	out.Run = describe(o, r)
 	return out, nil
 }
@@ -96,6 +102,7 @@ func reportOfTwo(o CompareOptions, a, b campaign.Results) (report.Report, error)
 	out := report.Report{Comparison: compare.CompareRuns(a.Samples, b.Samples, opts)}
 	out.Environment = map[string]map[string]string{opts.BaseLabel: opts.BaseEnv, opts.OtherLabel: opts.OtherEnv}
 	out.Samples = slices.Concat(relabelled(a.Samples, base, opts.BaseLabel), relabelled(a.Samples, noise, noise), relabelled(b.Samples, other, opts.OtherLabel))
+	attrib.Explain(&out.Comparison, campaign.Places(a.Facts[base], b.Facts[other], a.Manifest.Cases), opts.BaseEnv, opts.OtherEnv)
 	out.Run = describe(o, a)
 	out.Run.Against = filepath.Base(o.Runs[1])
 	second := describe(CompareOptions{Runs: o.Runs[1:]}, b)
@@ -201,6 +208,9 @@ func notes(path string, r campaign.Results) []string {
 	if more := len(out) - mostNotes; more > 0 {
 		out = append(out[:mostNotes], fmt.Sprintf("%d more launches failed", more))
 	}
+	if r.Stopped != nil {
+		out = append(out, "ended "+r.Stopped.Reason)
+	}
 	if !r.Complete() {
 		out = append(out, fmt.Sprintf("%d of %d launches are there; nearmetal bench --resume %s makes the others", len(r.Runs), len(r.Manifest.Schedule), shellescape.Quote(path)))
 	}
@@ -215,6 +225,9 @@ func compareCommand(o CompareOptions) string {
 		if f.value != "" {
 			args = append(args, f.flag, f.value)
 		}
+	}
+	if s := statistic(o.Statistic); s != bench.Median {
+		args = append(args, "--statistic", s)
 	}
 	return shellescape.QuoteCommand(args)
 }

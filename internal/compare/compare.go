@@ -38,7 +38,7 @@ func finish(gs *groups, design Design, o Options) Comparison {
 	a := &analysis{o: o, design: design, t: newTables()}
 	c := Comparison{
 		Schema: Schema, Base: o.BaseLabel, Other: o.OtherLabel, NoiseArm: o.Noise, Design: design,
-		Margin: o.Margin, Confidence: o.Confidence, Cells: []Cell{}, Missing: []Missing{},
+		Margin: o.Margin, Confidence: o.Confidence, Statistic: o.Statistic, Cells: []Cell{}, Missing: []Missing{},
 	}
 	for _, g := range gs.sorted() {
 		if reason := a.obstacle(g); reason != "" {

@@ -12,6 +12,7 @@ type Options struct {
 	Noise      string  // A/A arm, "native-again"; empty or absent from the data: no noise floor
 	Margin     float64 // relative, 0.02 = 2 %; the accepted ratios are 1/(1+Margin) … 1+Margin
 	Confidence float64 // of the two-sided intervals, 0.95
+	Statistic  string  // of a launch's iterations that the samples are, for the views; "" is not known
 
 	// Labels of the two sides where the arm's name does not tell them apart
 	// (the same arm of two runs); empty: the arm's name.
@@ -197,4 +198,7 @@ type Comparison struct {
 	Missing     []Missing   `json:"missing"`
 	Environment []EnvDiff   `json:"environment"`
 	Warnings    []Warning   `json:"warnings"`
+	Reasons     []Reason    `json:"reasons,omitempty"` // what explains the differences, the surest first
+	Facts       []FactRow   `json:"facts,omitempty"`   // what the libraries of both arms say
+	Statistic   string      `json:"statistic,omitempty"`
 }

@@ -19,6 +19,7 @@ func (r Report) Markdown(w io.Writer) error {
 		m.line("> Synthetic data: made for a test, measured nowhere.\n")
 	}
 	m.summary()
+	m.reasons()
 	for _, p := range placements(m.c) {
 		for _, f := range p.families {
 			m.family(f)

@@ -8,7 +8,7 @@ import (
 
 // method says in one paragraph how the numbers were made.
 func method(c compare.Comparison) string {
-	s := "The unit of replication is the launch: a launch's repetitions are reduced to their median. "
+	s := "The unit of replication is the launch: a launch's repetitions are reduced to their " + oneValue(c.Statistic) + ". "
 	if c.Design == compare.Blocked {
 		s += fmt.Sprintf("Each block holds one launch of each arm in random order in one allocation, so that drift of the machine cancels. "+
 			"The ratio at a size is the Hodges–Lehmann centre of the blocks' log ratios %s ÷ %s, with the exact Wilcoxon signed-rank interval at %s confidence or the next level above it. ", c.Other, c.Base, percent(c.Confidence))

@@ -49,6 +49,7 @@ func (r Report) Term(w io.Writer, s Style) error {
 		t.Width = 80
 	}
 	t.headline(r.Run)
+	t.reasons()
 	t.tables()
 	t.missing()
 	t.environment()
@@ -181,8 +182,8 @@ func (t *term) legend() {
 
 // legend explains the columns in one paragraph.
 func legend(c compare.Comparison) string {
-	s := fmt.Sprintf("Values are medians of launches. Ratio: %s ÷ %s with its %s interval; for a rate, below 1 is slower. Margin ±%s.",
-		c.Other, c.Base, percent(c.Confidence), percent(c.Margin))
+	s := fmt.Sprintf("Values are medians of launches%s. Ratio: %s ÷ %s with its %s interval; for a rate, below 1 is slower. Margin ±%s.",
+		ofLaunch(c.Statistic), c.Other, c.Base, percent(c.Confidence), percent(c.Margin))
 	if c.NoiseArm != "" {
 		s += fmt.Sprintf(" Noise floor: the far end of the interval of %s ÷ %s, where nothing differs.", c.NoiseArm, c.Base)
 	} else {

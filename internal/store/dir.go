@@ -23,6 +23,7 @@ const (
 	jobName      = "job.json"
 	rawName      = "raw"
 	samplesName  = "samples.jsonl"
+	stopName     = "stopped.json"
 	lockName     = "lock"
 	partPrefix   = ".part-" // launches that are under way
 )
@@ -175,6 +176,25 @@ func (d *Dir) Job() (Job, bool, error) {
 		return j, false, corrupt(d.path, jobName, err)
 	}
 	return j, true, nil
+}
+
+// SetStopped records that the run ended before its last block.
+func (d *Dir) SetStopped(s Stopped) error { return d.writeJSON(stopName, s) }
+
+// Stopped gives the record of an early end, or false when there is none.
+func (d *Dir) Stopped() (Stopped, bool, error) {
+	var s Stopped
+	text, err := os.ReadFile(filepath.Join(d.path, stopName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = decode(text, &s)
+	}
+	if err != nil {
+		return s, false, corrupt(d.path, stopName, err)
+	}
+	return s, true, nil
 }
 
 // writeJSON replaces a file of the directory: temporary file, fsync, rename.

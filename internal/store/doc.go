@@ -39,8 +39,27 @@ type Manifest struct {
 	Arms     []Arm          `json:"arms"`
 	Schedule []bench.Launch `json:"schedule"`
 	Image    *Image         `json:"image,omitempty"`
-	Job      slurm.Plan     `json:"job"`             // what the allocation asks for
-	Facts    string         `json:"facts,omitempty"` // digest of the site's facts
+	Job      slurm.Plan     `json:"job"`               // what the allocation asks for
+	Facts    string         `json:"facts,omitempty"`   // digest of the site's facts
+	Explain  bool           `json:"explain,omitempty"` // launches that are not timed tell what the libraries chose
+	Retries  int            `json:"retries,omitempty"` // how often a failed launch is started again
+	Stop     StopRule       `json:"stop,omitzero"`     // when fewer than Blocks are enough
+}
+
+// StopRule ends a run before its last block. Zero fields do not count. It looks
+// at widths and time, never at which arm is faster: that would bias the verdict.
+type StopRule struct {
+	Precision  float64       `json:"precision,omitempty"`  // every interval at most ± this, relative
+	Confidence float64       `json:"confidence,omitempty"` // of those intervals
+	Budget     time.Duration `json:"budget_ns,omitempty"`  // wall time of all launches
+	Statistic  string        `json:"statistic,omitempty"`  // of a launch: "median", "mean"
+}
+
+// Stopped says why a run ended before its last block.
+type Stopped struct {
+	Reason string    `json:"reason"`
+	Blocks int       `json:"blocks"` // complete ones, warm-ups not counted
+	At     time.Time `json:"at"`
 }
 
 // Arm is one side of the comparison: the common plan with its target.

@@ -29,7 +29,7 @@ func (d *Dir) Runs() ([]bench.Run, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue // under way, or left by a crash
 		}
-		if strings.HasPrefix(e.Name(), envPrefix) {
+		if strings.HasPrefix(e.Name(), envPrefix) || strings.HasPrefix(e.Name(), failedPrefix) {
 			continue
 		}
 		r, err := d.readRun(e.Name())

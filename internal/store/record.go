@@ -34,6 +34,13 @@ func (d *Dir) HasEnvironment(arm string) bool {
 	return err == nil
 }
 
+// EnvironmentPaths are the capture's standard output and error, below the run
+// directory.
+func EnvironmentPaths(name string) (stdout, stderr string) {
+	dir := filepath.Join(rawName, envPrefix+name)
+	return filepath.Join(dir, "stdout"), filepath.Join(dir, "stderr")
+}
+
 // OpenEnvironment opens the capture's standard output.
 func (d *Dir) OpenEnvironment(arm string) (*os.File, error) {
 	return os.Open(filepath.Join(d.raw(envPrefix+arm), "stdout"))
@@ -101,6 +108,19 @@ func (r *Record) commit(run bench.Run) error {
 	}
 	return syncDir(filepath.Dir(r.final))
 }
+
+// CommitFailed keeps a launch that shall be started again, beside the launches
+// of the schedule: raw/failed-NUMBER-ARM-ATTEMPT.
+func (r *Record) CommitFailed(run bench.Run, attempt int) (bench.Run, error) {
+	r.final = r.dir.raw(fmt.Sprintf("%s%s-%d", failedPrefix, filepath.Base(r.final), attempt))
+	if err := os.RemoveAll(r.final); err != nil { // of an earlier process
+		return run, err
+	}
+	return r.Commit(run)
+}
+
+// failedPrefix begins the names of launches that were started again.
+const failedPrefix = "failed-"
 
 // Abort forgets the launch.
 func (r *Record) Abort() {
