@@ -10,7 +10,8 @@ const mountDocs = "https://man7.org/linux/man-pages/man8/mount.8.html"
 
 func liveDisks() []Check {
 	return []Check{
-		seen("dev-shm-too-small", shmSmall),
+		// UCX leaves posix out when /dev/shm cannot hold its segments.
+		seen("dev-shm-too-small", shmSmall, on(62, `transport 'posix' is not available`)),
 		{Code: "LIV010", Key: "tmp-full", Layer: "filesystem", Severity: Error,
 			Title:  "/tmp is full",
 			Cause:  "The node's /tmp has no room left, and PMIx, Open MPI's session directory and Apptainer write there.",
@@ -18,6 +19,7 @@ func liveDisks() []Check {
 			Fix: []Fix{user("export TMPDIR=/some/other/local/disk APPTAINER_TMPDIR=$TMPDIR; srun -w NODE sh -c 'du -xsh /tmp/* 2>/dev/null | sort -h | tail'   # what is yours there, remove"),
 				admin("du -xsh /tmp/* | sort -h | tail; add an Epilog that cleans /tmp, or job_container/tmpfs in slurm.conf")},
 			Source: "https://slurm.schedmd.com/job_container.conf.html",
+			Rules:  []Rule{on(87, `[ '"]/tmp/?\S*: no space left on device`)},
 			Live:   disk("/tmp", full)},
 		{Code: "LIV011", Key: "tmp-noexec", Layer: "filesystem", Severity: Warning,
 			Title:  "/tmp is mounted noexec",

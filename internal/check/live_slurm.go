@@ -16,7 +16,8 @@ func liveSlurm() []Check {
 		seen("munged-not-running", mungeStatus("failed to access", "failed to connect", "socket communication")),
 		seen("munge-clock-skew", clockSkew),
 		seen("slurm-node-down", nodeDown, on(72, `failed on node \S+: communication connection failure`)),
-		seen("nested-mpirun-under-srun", launchersInTasks),
+		// A job script with set -x shows its own mistake.
+		seen("nested-mpirun-under-srun", launchersInTasks, on(86, `^\++ (?:exec )?(?:\S*/)?srun [^|;&]* (?:\S*/)?(?:mpirun|mpiexec) -n`)),
 		{Code: "LIV001", Key: "pmix-gds-forced", Layer: "pmix", Severity: Error,
 			Title:  "PMIX_MCA_gds names a store that does not work here",
 			Cause:  "PMIX_MCA_gds is set to a data store that the program's PMIx does not have, so that PMIx, and MPI_Init with it, cannot start.",

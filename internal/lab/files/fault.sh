@@ -91,6 +91,7 @@ nested-mpirun:on)
 	cat >/shared/faults/nested-mpirun.sh <<-'EOF'
 		#!/bin/sh
 		# The mistake: mpirun starts all ranks again in every task of srun.
+		set -x
 		exec srun -N1 -n2 --mpi=pmix mpirun -np 2 --oversubscribe "$@"
 	EOF
 	chmod 755 /shared/faults/nested-mpirun.sh
