@@ -12,7 +12,7 @@ func apptainer() []Check {
 			Fix:    []Fix{admin("install Apptainer 1.3.4 or later from its .deb, which ships the profile; or: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")},
 			Source: "https://github.com/apptainer/apptainer/issues/2360",
 			Apart:  "sysctl kernel.apparmor_restrict_unprivileged_userns user.max_user_namespaces kernel.unprivileged_userns_clone",
-			Rules: []Rule{on(84, `could not write info to setgroups: permission denied`), on(82, `failed to create mount namespace: mount namespace requires privileges`),
+			Rules: []Rule{on(84, `failed to create user namespace: permission denied`), on(84, `could not write info to setgroups: permission denied`), on(82, `failed to create mount namespace: mount namespace requires privileges`),
 				on(92, `apparmor_restrict_unprivileged_userns|apparmor="denied" operation="userns_create"`), on(72, `could not write to (?:uid|gid)_map|write info to (?:uid|gid)_map`)},
 			Clues: []Clue{{`ubuntu 2[3-9]|ubuntu-2[4-9]|apparmor|24\.04`, 8}, {`max_user_namespaces=0|rocky|rhel|centos`, -20}}},
 		{Code: "APT002", Key: "userns-disabled", Layer: "apptainer", Severity: Error,

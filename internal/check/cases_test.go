@@ -111,3 +111,13 @@ func TestHeldBack(t *testing.T) {
 		t.Errorf("right first %d, in first three %d of %d; want 70 %% and 85 %%", first, three, total)
 	}
 }
+
+// TestFresh holds what later work learnt from the second set; its first score
+// is in testdata/fresh/README.md.
+func TestFresh(t *testing.T) {
+	first, three, total := score(t, "testdata/fresh")
+	t.Logf("first %d, in first three %d of %d", first, three, total)
+	if float64(first) < 0.9*float64(total) {
+		t.Errorf("right first in %d of %d", first, total)
+	}
+}

@@ -105,7 +105,7 @@ func (c Check) validate() error {
 		return fmt.Errorf("%s: nothing finds it", c.Key)
 	}
 	for _, r := range c.Rules {
-		if len(r.All) == 0 && r.Tables == nil || r.Score < 1 || r.Score > 100 {
+		if len(r.All) == 0 && r.See == nil || r.Score < 1 || r.Score > 100 {
 			return fmt.Errorf("%s: a rule without lines or score", c.Key)
 		}
 	}

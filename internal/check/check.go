@@ -55,8 +55,9 @@ type Rule struct {
 	All   []Line   // each must be seen somewhere in the log
 	Need  []string // expressions over context and head of the log that must all match
 	None  []string // expressions over context and head of the log of which none may match
-	// Tables, when set, must accept the benchmark tables; its evidence is added.
-	Tables func(ts []logscan.Table) []Evidence
+	// See, when set, must find evidence in all that the scan found, such as
+	// benchmark tables.
+	See func(s logscan.Signals) []Evidence
 }
 
 // Line is an expression over one line of the log. Every alternative of it must

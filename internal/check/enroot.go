@@ -52,7 +52,7 @@ func enroot() []Check {
 			Breaks: "no container starts",
 			Fix:    []Fix{admin("sysctl user.max_user_namespaces=65536 user.max_mnt_namespaces=65536 kernel.unprivileged_userns_clone=1; enroot-check_*.run --verify"), admin("namespace.unpriv_enable=1 on the kernel command line (RHEL 7)")},
 			Source: "https://github.com/NVIDIA/enroot/blob/master/doc/requirements.md",
-			Rules:  []Rule{on(90, `enroot-(?:nsenter|unshare|mount|mksquashovlfs|aufs2ovlfs): failed to .{0,100}|enroot-\w+: .{0,60}operation not permitted`), on(78, `seccomp filter failed: function not implemented|enroot-aufs2ovlfs: command not found`)}, DependsOn: []string{"rootfs-no-pivot-root"}},
+			Rules:  []Rule{on(90, `enroot-(?:nsenter|unshare|mount|mksquashovlfs|aufs2ovlfs): failed to .{0,100}|enroot-\w+: .{0,60}operation not permitted`), on(78, `seccomp filter failed: function not implemented|enroot-aufs2ovlfs: command not found`)}, DependsOn: []string{"rootfs-no-pivot-root", "userns-restricted-apparmor", "userns-disabled", "nvidia-container-cli-failed"}},
 		{Code: "ENR008", Key: "pyxis-plugin-missing", Layer: "enroot", Severity: Error,
 			Title:  "the pyxis plug-in is not (rightly) installed",
 			Cause:  "srun does not know --container-image, or spank_pyxis.so was built for another Slurm release or is missing on the nodes.",

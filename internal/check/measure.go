@@ -52,9 +52,9 @@ func positiveTail(h logscan.Hit) bool {
 
 // slowIntraNode gives the rows of latency tables whose small messages take 5 to
 // 200 µs. Shared memory takes 0.2 to 1.
-func slowIntraNode(ts []logscan.Table) []Evidence {
+func slowIntraNode(s logscan.Signals) []Evidence {
 	var ev []Evidence
-	for _, t := range ts {
+	for _, t := range s.Tables {
 		if t.Kind != "osu" || !strings.Contains(strings.ToLower(t.Name), "latency test") {
 			continue
 		}
@@ -66,4 +66,22 @@ func slowIntraNode(ts []logscan.Table) []Evidence {
 		}
 	}
 	return ev
+}
+
+// differ gives the hits of an expression when their last numbers differ.
+func differ(re string) func(logscan.Signals) []Evidence {
+	return func(s logscan.Signals) []Evidence {
+		var ev []Evidence
+		seen := map[float64]bool{}
+		for _, h := range s.Hits[Line{Re: re}.pattern()] {
+			if v, ok := lastNumber(h); ok && !seen[v] {
+				seen[v] = true
+				ev = append(ev, Evidence{File: h.File, Line: h.Line, Text: h.Text})
+			}
+		}
+		if len(seen) < 2 {
+			return nil
+		}
+		return ev
+	}
 }

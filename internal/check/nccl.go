@@ -76,6 +76,10 @@ func nccl() []Check {
 	}
 }
 
+// inNode shows that NCCL connected GPUs of one node; where nothing goes via
+// NET, the network does not matter.
+const inNode = `via (?:p2p|shm|direct)`
+
 // ncclNetwork are faults of NCCL's network, silent slow-downs among them.
 func ncclNetwork() []Check {
 	return []Check{
@@ -87,8 +91,9 @@ func ncclNetwork() []Check {
 			Source: ncclEnv + "#nccl-net",
 			Apart:  "ls /sys/class/infiniband /dev/infiniband in the container: only the first → infiniband-not-bound; neither → no HCA here; both → ibv_devinfo",
 			Rules: []Rule{
-				on(80, `net/ib : no device found`, `using network socket|net/socket : using`),
-				on(78, `net/socket : using|using network socket`).with(`infiniband|\bib\b|mlx5|roce|\befa\b|slow|gb/s`),
+				on(80, `net/ib : no device found`, `using network socket|net/socket : using`).without(inNode),
+				on(80, `net/ib : no device found`, `via net/socket/\d`),
+				on(78, `net/socket : using|using network socket`).with(`infiniband|\bib\b|mlx5|roce|\befa\b|slow|gb/s`).without(inNode),
 				{Score: 66, All: []Line{{Re: `via net/socket/\d`}}, Need: []string{`infiniband|mlx5|roce|\befa\b|slow|h100|a100|h200`}},
 			},
 			DependsOn: []string{"infiniband-not-bound", "ibverbs-provider-missing", "rdma-core-lib-mismatch", "nccl-ib-disabled", "ofi-nccl-libfabric-version", "libfabric-no-provider", "ib-port-down", "efa-init-aborts-on-foreign-hca", "efa-not-enabled", "memlock-limit"},
@@ -117,7 +122,7 @@ func ncclNetwork() []Check {
 			Breaks: "bandwidth between nodes is lower than it could be",
 			Fix:    []Fix{user("nvidia-smi topo -m; NCCL_NET_GDR_LEVEL=SYS to force; NCCL_TOPO_FILE with the real topology in virtual machines"), admin("expose the PCIe topology to the guest")},
 			Source: ncclEnv + "#nccl-net-gdr-level",
-			Rules:  []Rule{on(70, `could not find real path of /sys|could not find a path for pattern|could not find net with id|topology detection.{0,40}fail|gpu and nic.{0,40}(?:distance|far)|attribute \S+ of node \S+ not found`)}},
+			Rules:  []Rule{on(74, `topology detection : could not read|could not find real path of|kv convert to int : could not find`), on(70, `could not find real path of /sys|could not find a path for pattern|could not find net with id|topology detection.{0,40}fail|gpu and nic.{0,40}(?:distance|far)|attribute \S+ of node \S+ not found`)}},
 		{Code: "NCL024", Key: "sharp-init-failed", Layer: "nccl", Severity: Warning,
 			Title:  "SHARP cannot be used",
 			Cause:  "The aggregation daemon (sharp_am, sharpd) is not reachable or out of resources.",
@@ -131,7 +136,7 @@ func ncclNetwork() []Check {
 			Breaks:    "the fabric's transport (OFI, SHARP) is not used",
 			Fix:       []Fix{user("ldd libnccl-net.so | grep 'not found'; export NCCL_NET_PLUGIN=none where no plug-in is wanted"), author("install the plug-in of the NCCL release")},
 			Source:    ncclEnv + "#nccl-net-plugin",
-			Rules:     []Rule{on(66, `net/plugin\s*: (?:dlerror=)?\S*(?:librdmacm|libfabric|libibverbs|libmlx5|libcudart|libhwloc)\S*: .{0,80}`), on(62, `failed to (?:load|initialize) net plugin|net/plugin: failed to (?:init|load)`)},
+			Rules:     []Rule{on(66, `net/plugin\s*: (?:dlerror=)?\S*(?:librdmacm|libfabric|libibverbs|libmlx5|libcudart|libhwloc)\S*: .{0,80}`), on(62, `failed to load net plugin|net/plugin: failed to (?:init|load)`)},
 			DependsOn: []string{"rdma-core-lib-mismatch", "ofi-nccl-libfabric-version"}},
 		{Code: "NCL026", Key: "nccl-peer-lost", Layer: "nccl", Severity: Error,
 			Title:  "another rank went away",
@@ -140,5 +145,20 @@ func ncclNetwork() []Check {
 			Fix:    []Fix{user("find the rank whose log ends first, or without this message; sacct -j JOBID --format=JobID,NodeList,ExitCode,State")},
 			Source: "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
 			Rules:  []Rule{on(38, `connection closed by (?:remote )?peer|socket recv failed|proxy call to rank \d+ failed|error encountered progressing operation|net/socket : (?:peer|unexpected)|connection reset by peer|broken pipe.{0,20}nccl`), on(36, `nccl communicator was aborted|socketprogress\w*: .{0,60}`)}, DependsOn: []string{any}},
+
+		{Code: "NCL027", Key: "nccl-cross-rail-unreachable", Layer: "nccl", Severity: Error,
+			Title:  "NICs of different rails cannot reach each other",
+			Cause:  "In a rail-connected fabric NCCL connects NICs of different number, between which there is no route.",
+			Breaks: "connections time out on larger node counts or other collectives",
+			Fix:    []Fix{user("export NCCL_CROSS_NIC=0")},
+			Source: ncclEnv + "#nccl-cross-nic",
+			Rules:  []Rule{on(96, `ibv_modify_qp failed with.{0,20}connection timed out`).with(`\brail`)}},
+		{Code: "NCL028", Key: "nccl-gid-change-notice", Layer: "nccl", Severity: Info,
+			Title:  "NCCL saw an event of the HCA, harmless by itself",
+			Cause:  "The GID table or client registration of the HCA changed while the job ran (an address was added).",
+			Breaks: "nothing unless it recurs",
+			Fix:    []Fix{admin("look why interfaces change addresses: journalctl -u NetworkManager")},
+			Source: ncclEnv,
+			Rules:  []Rule{on(60, `got async event : (?:gid table change|client reregister|p_key|lid change)`)}},
 	}
 }

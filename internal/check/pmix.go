@@ -37,7 +37,7 @@ func pmix() []Check {
 			Breaks: "N runs of one rank instead of one run of N: wrong results without an error",
 			Fix:    []Fix{user("srun --mpi=pmix …   # Open MPI; srun --mpi=pmi2 for MPICH and Intel MPI; srun --mpi=list shows the types"), admin("MpiDefault=pmix in slurm.conf")},
 			Source: "https://docs.open-mpi.org/en/v5.0.x/launching-apps/slurm.html",
-			Rules: []Rule{on(95, `no pmix server was reachable, but a pmi1/2 was detected`), on(93, `singletons will be started`),
+			Rules: []Rule{{Score: 84, All: []Line{{Re: `\brank:? 0/1\b|\brank 0 ?(?:out )?of 1\b|\(0 of 1\)|world[ _]size[:=]? ?1\b|number of (?:processes|ranks|procs)[:=]? ?1\b|0 out of 1 proc`, Min: 2}}}, on(95, `no pmix server was reachable, but a pmi1/2 was detected`), on(93, `singletons will be started`),
 				{Score: 82, All: []Line{{Re: `\b(?:rank|proc|process|processor|task):? 0 (?:of|out of) 1\b`, Min: 2}}},
 				{Score: 82, All: []Line{{Re: `hello from .{0,40}\b0 (?:of|out of) 1\b|\brank:? 0,? size:? 1\b|\brank 0/1\b.{0,30}hello world`, Min: 2}}}},
 			Clues: []Clue{{`mpirun|mpiexec`, -25}, {`srun`, 10}}},

@@ -101,8 +101,8 @@ func (r Rule) hold(s logscan.Signals, t *texts) (int, []Evidence) {
 		}
 		ev = append(ev, e...)
 	}
-	if r.Tables != nil {
-		e := r.Tables(s.Tables)
+	if r.See != nil {
+		e := r.See(s)
 		if len(e) == 0 {
 			return 0, nil
 		}

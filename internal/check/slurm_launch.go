@@ -1,7 +1,7 @@
 package check
 
 // nestedCommand is a command line in which srun starts mpirun, directly or in a container.
-const nestedCommand = `\bsrun\b[^\n;&|"]*? (?:(?:apptainer|singularity|enroot|podman|podman-hpc|shifter|docker) [^\n;&|"]*)?(?:\S*/)?(?:mpirun|mpiexec) +-`
+const nestedCommand = `\bsrun\b[^\n;&|"]*? (?:(?:apptainer|singularity|enroot|podman|podman-hpc|shifter|docker|ch-run) [^\n;&|"]*[ /](?:mpirun|mpiexec) |(?:\S*/)?(?:mpirun|mpiexec) +-)`
 
 // slurmLaunch are faults of what was asked of Slurm.
 func slurmLaunch() []Check {
@@ -53,7 +53,7 @@ func slurmLaunch() []Check {
 			Breaks: "N×N ranks, wrong results, overloaded nodes, or a failing start",
 			Fix:    []Fix{user("srun --mpi=pmix -n N apptainer exec img.sif ./app   # no mpirun inside; or: mpirun -n N apptainer exec img.sif ./app without srun")},
 			Source: "https://apptainer.org/docs/user/latest/mpi.html",
-			Rules: []Rule{on(78, `srun: error: .{0,80}step creation.{0,80}`).with(`srun[^\n]*(?:apptainer|singularity|enroot|podman)[^\n]*mpirun`),
+			Rules: []Rule{on(90, `invalid pmi1 init command|unable to run bstrap_proxy|hydra_bstrap|launched from within a step|srun: error: .{0,40}step creation`).with(nestedCommand), on(78, `srun: error: .{0,80}step creation.{0,80}`).with(`srun[^\n]*(?:apptainer|singularity|enroot|podman)[^\n]*mpirun`),
 				on(86, `not enough slots available|prrte daemon has unexpectedly failed|unable to (?:reliably )?start one or more daemons|daemon.{0,30}unexpectedly failed`).with(nestedCommand),
 				on(82, `hello,? world|hello from`).with(nestedCommand)}},
 		{Code: "SLU026", Key: "srun-cpus-per-task-not-inherited", Layer: "binding", Severity: Warning,
@@ -77,5 +77,42 @@ func slurmLaunch() []Check {
 			Fix:    []Fix{user("sbatch --propagate=NONE …"), admin("PropagateResourceLimitsExcept=MEMLOCK,STACK,NOFILE in slurm.conf")},
 			Source: slurmDocs + "slurm.conf.html#OPT_PropagateResourceLimitsExcept",
 			Rules:  []Rule{on(72, `can't propagate rlimit_\w+|can't propagate rlimit|setrlimit\(rlimit_\w+.{0,40}operation not permitted`)}},
+
+		{Code: "SLU030", Key: "slurm-kill-task-failed", Layer: "slurm", Severity: Error,
+			Title:  "a process could not be killed and the node was drained",
+			Cause:  "A process of the job did not end on SIGKILL in time (mostly stuck in I/O on a dead file system or in a driver), so Slurm drained the node.",
+			Breaks: "the node takes no jobs until it is resumed",
+			Fix:    []Fix{admin("ps -eo pid,stat,wchan:30,cmd | awk '$2~/D/'; fix the mount or reboot; scontrol update nodename=NODE state=resume; UnkillableStepTimeout=180")},
+			Source: slurmDocs + "slurm.conf.html#OPT_UnkillableStepTimeout",
+			Rules:  []Rule{on(86, `due to job not ending with signals|kill task failed|unkillable`)}},
+		{Code: "SLU031", Key: "slurm-task-launch-timeout", Layer: "slurm", Severity: Error,
+			Title:  "tasks did not start in time",
+			Cause:  "srun got no answer from the nodes: a slow prolog or file system, a node that cannot connect back to srun (firewall), or too many tasks at once.",
+			Breaks: "the step is given up",
+			Fix:    []Fix{user("srun -N1 -w NODE hostname   # node by node"), admin("open SrunPortRange between nodes; look into slurmd.log; MessageTimeout=60 in slurm.conf")},
+			Source: slurmDocs + "troubleshoot.html",
+			Rules:  []Rule{on(78, `timeout waiting for task launch|aborted before step completely launched|timed out waiting for job step to complete`)}, DependsOn: []string{"munge-key-mismatch", "pmix-server-communication", "slurm-cgroup-plugin-failed"}},
+		{Code: "SLU032", Key: "slurm-cwd-missing", Layer: "slurm", Severity: Warning,
+			Title:  "the working directory does not exist on the node",
+			Cause:  "The directory the job was submitted from is not there on the compute node (not shared, not mounted), so Slurm starts in /tmp.",
+			Breaks: "input is not found, output lands elsewhere",
+			Fix:    []Fix{user("sbatch -D /shared/dir …; srun -w NODE ls -ld DIR"), admin("mount the file system on the node")},
+			Source: slurmDocs + "sbatch.html#OPT_chdir",
+			Rules:  []Rule{on(84, `couldn't chdir to|going to /tmp instead|could not open stdout file|error opening (?:stdout|stderr|stdin)`)}},
+		{Code: "SLU033", Key: "slurm-script-invalid", Layer: "slurm", Severity: Error,
+			Title:     "the submission or its script is not valid",
+			Cause:     "The batch script lacks its #! line, an option is unknown or has a bad value.",
+			Breaks:    "the job is refused",
+			Fix:       []Fix{user("#!/bin/bash as the first line; sbatch --test-only job.sh")},
+			Source:    slurmDocs + "sbatch.html",
+			Rules:     []Rule{on(86, `this does not look like a batch script|(?:sbatch|srun|salloc): unrecognized option|(?:sbatch|srun|salloc): invalid option|invalid --\w+ specification|unable to allocate resources: `)},
+			DependsOn: []string{"slurm-request-impossible", "slurm-account-or-partition", "pyxis-plugin-missing", "slurm-uid-unknown"}},
+		{Code: "SLU034", Key: "munge-credential-replayed", Layer: "slurm", Severity: Error,
+			Title:  "a credential was used twice",
+			Cause:  "slurmd rejects a job credential as replayed: retries after a slow network or clocks out of step.",
+			Breaks: "steps fail at random",
+			Fix:    []Fix{admin("check clocks (chronyc tracking) and the network of the node; update Slurm")},
+			Source: "https://github.com/openpmix/openpmix/issues/2031",
+			Rules:  []Rule{on(86, `credential replayed|replayed credential|job credential expired`)}},
 	}
 }

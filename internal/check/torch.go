@@ -121,5 +121,13 @@ func filesystem() []Check {
 			Fix:    []Fix{user("namei -l PATH; id   # in the step, in the image")},
 			Source: "https://man7.org/linux/man-pages/man1/namei.1.html",
 			Rules:  []Rule{on(42, `permissionerror: \[errno 13\]|cannot open \S+ permission denied|open \S+: permission denied|: permission denied$`)}, DependsOn: []string{any}},
+
+		{Code: "FSY009", Key: "stale-shm-files", Layer: "filesystem", Severity: Error,
+			Title:  "leftover shared memory of dead jobs is in the way",
+			Cause:  "Files of an aborted run (vader_segment, psm_shm, ucx_shm, sem.*) remain in /dev/shm, belong to someone else or fill it.",
+			Breaks: "new runs on the node fail at start",
+			Fix:    []Fix{user("ls -l /dev/shm; find /dev/shm -user $USER -delete"), admin("clean /dev/shm in the epilog; RemoveIPC; job_container/tmpfs gives each job its own"), author("Open MPI 4.0.2 or later")},
+			Source: "https://github.com/open-mpi/ompi/issues/6322",
+			Rules:  []Rule{on(90, `stale shared memory|unable to allocate shared memory for intra-node`), on(72, `/dev/shm/\S+.{0,40}(?:file exists|permission denied)|shm_open.{0,60}(?:file exists|permission denied)|mpidu_init_shm_init\S*.{0,40}unable to allocate`)}},
 	}
 }

@@ -16,7 +16,7 @@ func verbsSetup() []Check {
 			Breaks: "hangs at larger messages, retries",
 			Fix:    []Fix{user("ping -M do -s 8972 PEER   # must pass with MTU 9000; ibv_devinfo | grep active_mtu on both"), admin("ip link set dev eth0 mtu 9000 on all nodes and the switch")},
 			Source: "https://docs.nvidia.com/networking/display/mlnxofedv23070512/mtu",
-			Rules:  []Rule{on(88, `message too long, mtu=\d+|frag needed and df set|mtu mismatch|local error: message too long|mtu does not match`), on(76, `active_mtu:\s+(?:256|512|1024) \(`)}},
+			Rules:  []Rule{on(88, `message too long, mtu=\d+|frag needed and df set|mtu mismatch|local error: message too long|mtu does not match`), {Score: 76, All: []Line{{Re: `active_mtu:\s+\d+ \(`}}, See: differ(`active_mtu:\s+\d+ \(`)}}},
 		{Code: "VRB022", Key: "ib-link-degraded", Layer: "verbs", Severity: Warning,
 			Title:  "the link runs slower than it can",
 			Cause:  "The port or PCIe slot trained at a lower width or speed than the hardware has (bad cable, wrong slot, riser).",
@@ -24,7 +24,7 @@ func verbsSetup() []Check {
 			Fix:    []Fix{admin("mlxlink -d mlx5_0 -m -e -c; lspci -vv -s DEV | grep -E 'LnkCap|LnkSta'; reseat the card, replace the cable")},
 			Source: "https://docs.nvidia.com/networking/display/mftv4240/mlxlink+utility",
 			Rules: []Rule{on(86, `lnksta:.{0,80}\((?:downgraded|degraded)\)`), on(84, `available pcie bandwidth, limited by|limited by \d+\.?\d* gt/s pcie|pci_speed_degraded|pcie slot advertised sufficient power|(?:detected )?insufficient power on (?:the )?pcie slot`),
-				on(80, `(?:2\.5| 5| 10) gb/sec \(1x`)}},
+				on(80, `2\.5 gb/sec \(1x`)}},
 		{Code: "VRB023", Key: "ib-errors-counters", Layer: "verbs", Severity: Warning,
 			Title:  "the link has errors",
 			Cause:  "Error counters of the port rise: symbol errors, link downed, excessive buffer overruns; mostly cable or transceiver.",
@@ -61,7 +61,7 @@ func verbsSetup() []Check {
 			Breaks: "bandwidth between nodes falls to a fraction",
 			Fix:    []Fix{admin("modprobe nvidia-peermem && echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf"), author("NCCL 2.23 or later (it also knows nvidia_peermem and dma-buf)")},
 			Source: "https://github.com/NVIDIA/nccl/issues/1676",
-			Rules: []Rule{on(92, `gpu direct rdma disabled for hca`), on(86, `(?:nv_peer_mem|nvidia[-_]peermem).{0,60}(?:not (?:found|loaded)|invalid argument|could not insert|unknown symbol|fail)`),
+			Rules: []Rule{on(84, `ibv_reg_mr\(.{0,80}\) failed: bad address`), on(82, `use ring pxn \d gdr 0`), on(78, `failed to register .{0,60}mem_type bit 0x2|ibv_reg_mr\w* failed.{0,40}bad address`), on(92, `gpu direct rdma disabled for hca`), on(86, `(?:nv_peer_mem|nvidia[-_]peermem).{0,60}(?:not (?:found|loaded)|invalid argument|could not insert|unknown symbol|fail)`),
 				on(76, `no module present for gpu direct rdma|gpu ?direct rdma (?:is )?(?:not (?:available|supported)|disabled)|net/ib : no (?:peer memory|gdr)`), on(60, `gdrdma disabled|gdr disabled`)}},
 	}
 }
@@ -131,6 +131,6 @@ func kernel() []Check {
 			Breaks: "RDMA on the node",
 			Fix:    []Fix{admin("mlxfwreset -d DEV reset; update firmware and driver; replace the card when it recurs")},
 			Source: "https://docs.kernel.org/networking/device_drivers/ethernet/mellanox/mlx5/devlink.html",
-			Rules:  []Rule{on(86, `device's health compromised|health poll failed|health compromised|mlx5_core.{0,80}(?:assert_var|firmware (?:internal )?error|timeout\. will cause a leak|fatal error)|mlx5_cmd_(?:check|out_err)|mlx5_cmd_exec.{0,60}fail`), on(70, `responder error cqe|mlx5_poll_one:\d+`)}},
+			Rules:  []Rule{on(84, `async reg mr failed|create_mkey_callback`), on(86, `device's health compromised|health poll failed|health compromised|mlx5_core.{0,80}(?:assert_var|firmware (?:internal )?error|timeout\. will cause a leak|fatal error)|mlx5_cmd_(?:check|out_err)|mlx5_cmd_exec.{0,60}fail`), on(70, `responder error cqe|mlx5_poll_one:\d+`)}},
 	}
 }

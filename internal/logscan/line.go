@@ -56,11 +56,11 @@ func sequence(b []byte) int {
 // Prefixes that launchers put before a rank's line, and where libraries say who
 // speaks.
 var (
-	srunLabel = regexp.MustCompile(`^\s*(\d{1,6}): `)                              // srun --label
+	srunLabel = regexp.MustCompile(`^\s*(\d{1,6}): `)                                // srun --label
 	mpirunTag = regexp.MustCompile(`^(?:\[[A-Z][^\]]*\])?\s*\[\d+,(\d+)\]<\w+>:\s?`) // mpirun --tag-output
 	torchTag  = regexp.MustCompile(`\[[Rr]ank ?(\d{1,6})\]`)                         // torchrun, PyTorch
 	ncclTag   = regexp.MustCompile(`([\w.-]+):\d+:\d+ \[(\d+)\] `)                   // NCCL_DEBUG
-	hostTag   = regexp.MustCompile(`\[([A-Za-z][\w.-]*):\d+(?::[\da-f]+)*\s*\]`)       // Open MPI, UCX
+	hostTag   = regexp.MustCompile(`\[([A-Za-z][\w.-]*):\d+(?::[\da-f]+)*\s*\]`)     // Open MPI, UCX
 	slurmTag  = regexp.MustCompile(`^(?:srun|slurmstepd): error: ([A-Za-z][\w-]*\d[\w-]*): `)
 )
 

@@ -168,9 +168,13 @@ func (c *scan) candidate(b []byte, l *literal, pos int) {
 	}
 }
 
+// trial marks the compiler's answers to configure's own trial programs, most of
+// which fail on a healthy system (Autoconf's manual, "Generic Compiler Characteristics").
+var trial = []byte("conftest")
+
 func (c *scan) match(b []byte, id, start, end, line int) {
 	m := c.s.patterns[id].FindSubmatchIndex(b[start:end])
-	if m == nil {
+	if m == nil || bytes.Contains(b[start:end], trial) {
 		return
 	}
 	c.last[id] = line
