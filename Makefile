@@ -10,7 +10,7 @@ GOFILES  = $(shell git ls-files '*.go')
 TOOL     = go tool -modfile=tools.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit browser probe-check enter-check lab-test race lint fuzz golden check bench clean
+.PHONY: help setup build xfer xfer-check demo test unit browser probe-check enter-check lab-test race lint fuzz golden check bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,17 @@ build: ## build bin/nearmetal, nearmetal-lab and nearmetal-enter, static
 	@mkdir -p bin
 	gcc -O2 -std=c11 -static -Wall -Wextra -Werror -o bin/nearmetal-enter cmd/nearmetal-enter/*.c
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+# The digest makes Go's cache see the engine's sources, which lie outside the package.
+XFER_ENV = CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -DNMX_SOURCE=$$(cat bench/xfer/engine/*.[ch] | cksum | cut -d' ' -f1)"
+xfer: ## build bin/nearmetal-xfer with its engine (needs libfabric-dev), and nmx-copy
+	@scripts/setup.sh xfer
+	$(XFER_ENV) go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/nearmetal-xfer
+	@$(MAKE) --no-print-directory -C bench/xfer/engine copy OUT=$(CURDIR)/bin
+
+xfer-check: ## the transfer engine: tests with cgo, and plain, ASan, UBSan and TSan runs
+	$(XFER_ENV) go test ./bench/xfer/... ./cmd/nearmetal-xfer
+	@$(MAKE) --no-print-directory -C bench/xfer/engine check OUT=$(CURDIR)/bin/xfer PAGES=4000
 
 demo: ## set everything up, run the main job end to end, show the result
 	@scripts/setup.sh demo

@@ -39,6 +39,10 @@ for g in $groups; do
   case $g in
   run | launch-cgroup | bench) in_lab "$g" ;;
   launch) many_ranks launch ;;
+  xfer)
+    make --no-print-directory xfer
+    bin/figures -group xfer -bin bin -out "$out"
+    ;;
   *) bin/figures -group "$g" -bin bin -out "$out" ;;
   esac
 done

