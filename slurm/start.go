@@ -96,10 +96,22 @@ func (s Start) entered(line []string) []string {
 	return append(append(out, strconv.Itoa(len(line))), line...)
 }
 
+// HoldBehind gives the line that leaves such a step behind for the life of the
+// allocation, once. nil where ranks do not join.
+func (p Plan) HoldBehind(nodes int) ([]string, error) {
+	argv, err := p.hold(nodes, "--hold")
+	if err != nil || argv == nil {
+		return nil, err
+	}
+	return append([]string{p.Target.Start.Enter, "--once"}, argv...), nil
+}
+
 // Hold gives the step that holds a container open on each of so many nodes for
 // the ranks of later steps of the allocation, until its standard input ends. It
 // belongs to the plan's own Environ. nil where ranks do not join.
-func (p Plan) Hold(nodes int) ([]string, error) {
+func (p Plan) Hold(nodes int) ([]string, error) { return p.hold(nodes, "--hold", "--until-eof") }
+
+func (p Plan) hold(nodes int, how ...string) ([]string, error) {
 	if p.Target.Kind != Container || p.Target.Start.Mode != StartJoined {
 		return nil, nil
 	}
@@ -110,7 +122,8 @@ func (p Plan) Hold(nodes int) ([]string, error) {
 	n := strconv.Itoa(max(nodes, 1))
 	// No MPI, no CPUs or memory of its own, and bound nowhere: it works for all.
 	argv := []string{"srun", "--export=ALL", "--mpi=none", "--overlap", "--mem=0", "--cpu-bind=none", "-N", n, "-n", n, "--ntasks-per-node=1",
-		"--job-name=nearmetal-hold", p.Target.Start.Enter, "--hold", "--until-eof"}
+		"--job-name=nearmetal-hold", p.Target.Start.Enter}
+	argv = append(argv, how...)
 	line := p.Target.apptainer(p)
 	return append(append(argv, strconv.Itoa(len(line))), line...), nil
 }

@@ -178,8 +178,29 @@ static int hold(const struct options *o) {
   return wait_keeper(pid, p, stop[1]);
 }
 
+/* once makes a line run behind us, at most once on this host for a job: the
+ * name that it holds open goes with its last process. srun ends with the
+ * allocation. */
+static int once(char **line) {
+  struct block id = {0};
+  struct sockname name;
+  for (char **a = line; *a; a++) block_add(&id, *a, strlen(*a));
+  sock_name(&name, false, hash(&id));
+  int held = sock_bind(&name);
+  if (held < 0) return errno == EADDRINUSE ? 0 : OWN_FAILURE;
+  pid_t pid = fork();
+  if (pid) return pid < 0 ? OWN_FAILURE : 0;
+  setsid();
+  int null = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3; i++) dup2(null, i);
+  fcntl(held, F_SETFD, 0);
+  execvp(line[0], line);
+  _exit(OWN_FAILURE);
+}
+
 int main(int argc, char **argv) {
   if (argc >= 2 && !strcmp(argv[1], "--keeper")) return keeper_main(argc, argv);
+  if (argc > 2 && !strcmp(argv[1], "--once")) return once(argv + 2);
   struct options o = {0};
   if (!parse(argc, argv, &o)) {
     fputs(usage, stderr);

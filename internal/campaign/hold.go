@@ -42,3 +42,6 @@ func (e *executor) hold(ctx context.Context) (release func(), err error) {
 	}
 	return release, nil
 }
+
+// InStep says whether Slurm's step id is that of an srun step.
+func InStep(id string) bool { return isStep(id) }

@@ -242,3 +242,24 @@ func TestSubmitStatusFetch(t *testing.T) {
 		t.Errorf("the same directory again: %d %s", code, s.err.String())
 	}
 }
+
+// TestRunInAnAllocationLeavesAContainer: once, for the launches that follow; a
+// failure of that step is none of the launch.
+func TestRunInAnAllocationLeavesAContainer(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "a.sif")
+	if err := os.WriteFile(image, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := newShell(t,
+		runner.Stub{Match: "^/opt/nearmetal-enter --once srun .* -N 2 -n 2 .* /opt/nearmetal-enter --hold 4 apptainer -s exec .*/a.sif$", Exit: 1},
+		runner.Stub{Match: "^srun .* /opt/nearmetal-enter 4 apptainer -s exec .*/a.sif x$", Times: 2})
+	s.env["NEARMETAL_ENTER"] = "/opt/nearmetal-enter"
+	s.env["SLURM_JOB_ID"], s.env["SLURM_JOB_NUM_NODES"] = "7", "2"
+	if code := s.run("run", "--image", image, "-n2", "--", "x"); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.err.String())
+	}
+	s.env["SLURM_STEP_ID"] = "0" // inside a step: what is left behind would end with it
+	if code := s.run("run", "--image", image, "-n2", "--", "x"); code != 0 {
+		t.Errorf("in a step: exit code %d: %s", code, s.err.String())
+	}
+}

@@ -142,6 +142,9 @@ func launch(ctx context.Context, d Deps, p slurm.Plan) error {
 	if err := present(d, p.Target); err != nil {
 		return err
 	}
+	if err := holdBehind(ctx, d, p); err != nil {
+		return err
+	}
 	signals, stop := forwarded(d)
 	defer stop()
 	tail := newTail(d.Err)

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 
+	"github.com/nearmetal/nearmetal/internal/campaign"
+	"github.com/nearmetal/nearmetal/internal/runner"
 	"github.com/nearmetal/nearmetal/slurm"
 )
 
@@ -37,4 +41,21 @@ func enterPath(d Deps) string {
 		return ""
 	}
 	return p
+}
+
+// holdBehind leaves a step behind that holds the containers for the next
+// launches of the allocation around us. Without one the ranks start a container
+// themselves, which lives as long as their step. That it fails is no reason not
+// to launch.
+func holdBehind(ctx context.Context, d Deps, p slurm.Plan) error {
+	nodes, err := strconv.Atoi(d.Getenv("SLURM_JOB_NUM_NODES"))
+	if err != nil || d.Getenv("SLURM_JOB_ID") == "" || campaign.InStep(d.Getenv("SLURM_STEP_ID")) {
+		return nil
+	}
+	argv, err := p.HoldBehind(nodes)
+	if err != nil || argv == nil {
+		return err
+	}
+	_, _ = d.Runner.Run(ctx, runner.Cmd{Argv: argv, Env: p.Environ(d.Getenv("PATH"))})
+	return nil
 }

@@ -220,3 +220,27 @@ func TestProgramsThatEndAtOnce(t *testing.T) {
 	}
 	c.nothingLeft(t)
 }
+
+// TestLaunchesOfAnAllocationShareAContainer: the first leaves it behind, and it
+// ends with the allocation, be that salloc's or a batch script's.
+func TestLaunchesOfAnAllocationShareAContainer(t *testing.T) {
+	c := open(t)
+	launch := nearmetal + " run -N2 -n4 --image " + c.image + " -- readlink /proc/self/ns/user"
+	line := "i=0; while [ $i -lt 4 ]; do echo launch; " + launch + "; sleep 0.4; i=$((i+1)); done"
+	out := c.folder(t) + "/out"
+	batch := "sbatch -Q --wait -N2 --ntasks-per-node=2 -o " + out + " --wrap '" + line + "'; cat " + out
+	for what, argv := range map[string][]string{"salloc": {"salloc", "-Q", "-N2", "--ntasks-per-node=2", "sh", "-c", line}, "sbatch": {"sh", "-c", batch}} {
+		text := c.must(t, argv...)
+		launches := strings.Split(text, "launch\n")[1:]
+		spaces := map[string]bool{}
+		for _, l := range launches[min(1, len(launches)):] {
+			for _, ns := range strings.Fields(l) {
+				spaces[ns] = true
+			}
+		}
+		if len(launches) != 4 || len(spaces) == 0 || len(spaces) > 2 { // one on each node
+			t.Errorf("%s: launches 2 to 4 ran in %d user namespaces:\n%s", what, len(spaces), text)
+		}
+		c.nothingLeft(t)
+	}
+}
