@@ -39,7 +39,7 @@ func verbsSetup() []Check {
 			Breaks: "InfiniBand cannot be used at all",
 			Fix:    []Fix{admin("systemctl enable --now opensm   # on one node, or the switch's; sminfo shows it")},
 			Source: "https://github.com/linux-rdma/opensm",
-			Rules:  []Rule{on(86, `sm lid: +0(?:x0)?\s*$`, `state: initializ|port_init\b|state: {6,16}2: init`), on(84, `sminfo: .{0,40}fail|no sm (?:found|running)|subnet manager.{0,40}(?:not (?:running|found)|down)`)}},
+			Rules:  []Rule{on(86, `sm lid: 0(?:x0)?\s*$|sm lid:\t\t 0x0`, `state: initializ|port_init\b|state: {6,16}2: init`), on(84, `sminfo: .{0,40}fail|no sm (?:found|running)|subnet manager.{0,40}(?:not (?:running|found)|down)`)}},
 		{Code: "VRB025", Key: "pkey-missing", Layer: "verbs", Severity: Error,
 			Title:  "the port is not in the partition that is asked for",
 			Cause:  "The partition key is missing in the port's table (or only as a limited member), so peers cannot talk.",

@@ -66,7 +66,7 @@ func prefixes(re *syntax.Regexp) []string {
 		return set
 	}
 	switch re.Op {
-	case syntax.OpCapture, syntax.OpPlus:
+	case syntax.OpCapture:
 		return prefixes(re.Sub[0])
 	case syntax.OpAlternate:
 		var out []string

@@ -9,11 +9,12 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"sync"
 )
 
 // Scanner holds compiled patterns. It is safe for concurrent use.
 type Scanner struct {
-	patterns []*regexp.Regexp
+	patterns []func() *regexp.Regexp // compiled when first needed: most never are
 	names    []string
 	pre      *prefilter
 	literals []string
@@ -53,12 +54,9 @@ func (s *Scanner) add(name string, lits map[string][]int) error {
 	if shortest(set) < minLiteral || len(set) > maxLiterals {
 		return fmt.Errorf("pattern %q: literals %q, want 1 to %d of at least %d bytes", name, set, maxLiterals, minLiteral)
 	}
-	re, err := regexp.Compile(name)
-	if err != nil {
-		return err
-	}
 	id := len(s.patterns)
-	s.patterns, s.names = append(s.patterns, re), append(s.names, name)
+	s.patterns = append(s.patterns, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name) }))
+	s.names = append(s.names, name)
 	for _, l := range set {
 		lits[l] = append(lits[l], id)
 	}
@@ -73,7 +71,7 @@ func (s *Scanner) Literals() []string { return s.literals }
 // Reading errors are returned with what was found until then.
 func (s *Scanner) Scan(r io.Reader, file string) (Signals, error) {
 	r, err := unpack(r)
-	run := scan{s: s, file: file, out: Signals{Hits: map[string][]Hit{}}, last: make([]int, len(s.patterns))}
+	run := scan{s: s, file: file, out: Signals{Hits: map[string][]Hit{}}, last: make([]int, len(s.patterns)), count: make([]int, len(s.patterns))}
 	if err != nil {
 		return run.out, fmt.Errorf("%s: %w", file, err)
 	}
@@ -96,7 +94,8 @@ type scan struct {
 	s     *Scanner
 	file  string
 	out   Signals
-	last  []int // line of each pattern's last hit
+	last  []int // line of each pattern's last hit or try
+	count []int // hits of each pattern
 	table *Table
 	seen  int // bytes of the present block whose newlines are in out.Lines
 	miss  int // lines in a row that were no rows of the open table
@@ -155,8 +154,7 @@ func (c *scan) block(b []byte) {
 
 func (c *scan) candidate(b []byte, l *literal, pos int) {
 	for _, id := range l.ids {
-		hits := len(c.out.Hits[c.s.names[id]])
-		if hits >= MaxHits {
+		if c.count[id] >= MaxHits {
 			continue
 		}
 		start, end := lineAround(b, pos)
@@ -164,6 +162,7 @@ func (c *scan) candidate(b []byte, l *literal, pos int) {
 		if c.last[id] == line {
 			continue
 		}
+		c.last[id] = line
 		c.match(b, id, start, end, line)
 	}
 }
@@ -173,11 +172,10 @@ func (c *scan) candidate(b []byte, l *literal, pos int) {
 var trial = []byte("conftest")
 
 func (c *scan) match(b []byte, id, start, end, line int) {
-	m := c.s.patterns[id].FindSubmatchIndex(b[start:end])
+	m := c.s.patterns[id]().FindSubmatchIndex(b[start:end])
 	if m == nil || bytes.Contains(b[start:end], trial) {
 		return
 	}
-	c.last[id] = line
 	name := c.s.names[id]
 	if name == osuTitle || name == ncclHeader {
 		c.openTable(b, start, end, line, name)
@@ -193,6 +191,7 @@ func (c *scan) match(b []byte, id, start, end, line int) {
 	}
 	h.Text, h.Rank, h.Host = describe(b[start:end], m[0])
 	c.out.Hits[name] = append(c.out.Hits[name], h)
+	c.count[id]++
 }
 
 // lineNumber counts newlines up to pos, once for each stretch of a block.

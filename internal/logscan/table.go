@@ -42,7 +42,13 @@ func (c *scan) rows(b []byte) {
 }
 
 func (c *scan) row(line []byte) {
-	if len(line) > maxLine || len(bytes.TrimSpace(line)) == 0 || bytes.Contains(line, []byte("# ")) || line[0] == '#' {
+	if len(line) > maxLine || len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if line[0] == '#' || bytes.Contains(line, []byte("# ")) {
+		if len(c.table.Rows) > 0 {
+			c.table = nil // another table's title
+		}
 		return
 	}
 	r, ok := parseRow(string(line))
