@@ -41,6 +41,7 @@ var groups = []struct {
 	{"launch-cgroup", measureLaunchCgroup},
 	{"cli", measureCLI},
 	{"compare", measureCompare},
+	{"doctor", measureDoctor},
 	{"xfer", measureXfer},
 }
 
