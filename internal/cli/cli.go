@@ -41,6 +41,7 @@ func verbs(d Deps) []*cobra.Command {
 	return []*cobra.Command{
 		newInit(d, runInit),
 		newDef(d, runDef),
+		newLock(d, runLock),
 		newBuild(d, runBuild),
 		newInspect(d, runInspect),
 		newRun(d, runRun),
@@ -50,6 +51,7 @@ func verbs(d Deps) []*cobra.Command {
 		newCompare(d, runCompare),
 		newReport(d, runReport),
 		newDoctor(d, runDoctor),
+		newTopo(d, runTopo),
 	}
 }
 
