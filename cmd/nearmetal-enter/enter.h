@@ -108,6 +108,10 @@ int keeper_main(int argc, char **argv);
 /* warm.c: reads what MPI will load, so that the ranks find it in memory. */
 void warm(void);
 
+/* preflight.c: looks before and after a rank has gone in. */
+void preflight_outside(void);
+void preflight_inside(void);
+
 /* join.c: becomes the program inside the container; returns only before the
  * point of no return, with why. */
 void join(const int fds[SENT_COUNT], const struct card *c, const struct block *env, char **program, const char **why);

@@ -129,11 +129,13 @@ static _Noreturn void program(const struct block *env, char **argv) {
 void join(const int fds[SENT_COUNT], const struct card *c, const struct block *env, char **argv, const char **why) {
   *why = obstacle(c);
   if (*why) return;
+  preflight_outside();
   *why = "the user namespace of the shared container cannot be joined";
   if (setns(fds[SENT_USER], CLONE_NEWUSER)) return;
   if (setns(fds[SENT_MNT], CLONE_NEWNS)) lost("join the container's mounts");
   if (fchdir(fds[SENT_ROOT]) || chroot(".")) lost("join the container's root");
   if (fchdir(fds[SENT_CWD])) lost("working directory in the container");
   privileges(&c->head);
+  preflight_inside();
   program(env, argv);
 }

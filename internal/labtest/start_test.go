@@ -244,3 +244,53 @@ func TestLaunchesOfAnAllocationShareAContainer(t *testing.T) {
 		c.nothingLeft(t)
 	}
 }
+
+// TestPreflightSaysTheCause: before MPI_Init aborts, with a hint that helps.
+func TestPreflightSaysTheCause(t *testing.T) {
+	c := open(t)
+	flags := []string{"-N1", "-n2", "--image", c.image}
+	program := []string{"nearmetal-probe", "-b", "init", "--expect-ranks", "2"}
+	d := c.run(t, append(flags, "--option", "--no-mount=tmp", "--env", "PMIX_MCA_gds=shmem2"), program...)
+	if d.code == 0 || strings.Count(d.err, "the PMIx store of this step, is not in the container") != 1 || !strings.Contains(d.err, "hint: ") {
+		t.Errorf("hidden /tmp: exit code %d: %s", d.code, d.err)
+	}
+	if d := c.run(t, flags, program...); d.code != 0 || strings.Contains(d.err, "warning: ") {
+		t.Errorf("nothing wrong: exit code %d: %s", d.code, d.err)
+	}
+}
+
+// TestImagesThatLookAtTheRank: where an image's environment scripts may make
+// something of each rank's own environment, each rank gets its own container.
+// (Apptainer 1.4.5 hides the host's variables from them; others may not.)
+func TestImagesThatLookAtTheRank(t *testing.T) {
+	c := open(t)
+	for script, shared := range map[string]bool{
+		"export WHO=$(cut -d' ' -f1 /proc/loadavg | wc -l)": false, // runs a command
+		"export WHO=rank$SLURM_PROCID":                      false, // reads what differs
+		"export WHO=rank${SLURM_NTASKS}":                    true,  // the same for all
+	} {
+		dir := c.folder(t)
+		if err := os.WriteFile(c.host(dir)+"/x.sh", []byte(script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		who := map[string]map[string]string{} // mode, rank
+		spaces := map[string]bool{}
+		for _, mode := range []string{"exec", "auto"} {
+			flags := []string{"-N1", "-n2", "--label", "--image", c.image, "--bind", dir + "/x.sh:/.singularity.d/env/91-x.sh", "--start", mode}
+			d := c.run(t, flags, "sh", "-c", `echo "$WHO $(readlink /proc/self/ns/user)"; sleep 1`) // a number of a namespace that ended is given again
+			who[mode] = map[string]string{}
+			for _, m := range regexp.MustCompile(`(?m)^(\d): (\S*) (\S+)$`).FindAllStringSubmatch(d.out, -1) {
+				who[mode][m[1]] = m[2]
+				if mode == "auto" {
+					spaces[m[3]] = true
+				}
+			}
+			if d.code != 0 || len(who[mode]) != 2 {
+				t.Errorf("%s, %s: exit code %d: %s%s", script, mode, d.code, d.out, d.err)
+			}
+		}
+		if !maps.Equal(who["exec"], who["auto"]) || (len(spaces) == 1) != shared {
+			t.Errorf("%s: %v in containers of their own, %v by default, in user namespaces %v", script, who["exec"], who["auto"], spaces)
+		}
+	}
+}
