@@ -97,6 +97,6 @@ func apptainer() []Check {
 			Breaks: "nested containers do not start",
 			Fix:    []Fix{admin("run the outer container with procMount: Unmasked, --security-opt systempaths=unconfined, or without hidepid"), user("apptainer exec --no-mount proc,sys …")},
 			Source: apptainerURL + "admin/latest/user_namespace.html",
-			Rules:  []Rule{on(84, `mount (?:/)?proc(?:->\S+)? (?:error|failed).{0,80}(?:not permitted|denied|invalid)|can't mount proc|mount proc.{0,60}operation not permitted|while mounting overlay.{0,120}(?:not permitted|invalid)|mount overlay.{0,60}(?:not permitted|failed)`)}},
+			Rules:  []Rule{on(86, `to /proc/self/\w+: permission denied|/proc/self/\w+: permission denied|/session/mountinfo`), on(84, `mount (?:/)?proc(?:->\S+)? (?:error|failed).{0,80}(?:not permitted|denied|invalid)|can't mount proc|mount proc.{0,60}operation not permitted|while mounting overlay.{0,120}(?:not permitted|invalid)|mount overlay.{0,60}(?:not permitted|failed)`)}},
 	}
 }

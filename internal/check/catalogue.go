@@ -18,7 +18,7 @@ func All() []Check {
 		cuda(), cudaSetup(), nccl(), ncclNetwork(),
 		apptainer(), apptainerRun(), apptainerBuild(), enroot(),
 		spack(), torch(), filesystem(), binding(), performance(),
-		noise(), consequences(),
+		noise(), generic(), consequences(),
 	), live())
 }
 

@@ -95,5 +95,20 @@ func efa() []Check {
 			Apart:  "ulimit -l in the step: unlimited → this; a number → memlock-limit",
 			Rules: []Rule{on(84, `unable to register memory \(type = \d\) for device \d+\. rc: -12`), on(84, `failed to process command reg_mr|fi_efa_use_huge_page`),
 				on(66, `oserror: \[errno 12\] cannot allocate memory`).with(`\befa\b|libfabric|p4d|p5`)}},
+
+		{Code: "OFI003", Key: "libfabric-shm-cma-fault", Layer: "libfabric", Severity: Error,
+			Title:  "libfabric's shared memory fails in CMA",
+			Cause:  "The shm provider's process_vm_readv returns an error: no ptrace rights between ranks (1) or a fault of the provider at many ranks (14).",
+			Breaks: "collectives abort within the node",
+			Fix:    []Fix{user("export FI_SHM_DISABLE_CMA=1   # or FI_EFA_ENABLE_SHM_TRANSFER=0; sysctl kernel.yama.ptrace_scope; update libfabric")},
+			Source: "https://github.com/ofiwg/libfabric/issues/11329",
+			Rules:  []Rule{on(86, `cma error \d+|cma_copy\(\):\d+|smr_start_common`)}},
+		{Code: "OFI004", Key: "libfabric-av-limit", Layer: "libfabric", Severity: Error,
+			Title:  "the provider cannot hold so many peers",
+			Cause:  "The address vector or endpoint limit of the provider (or of the device) is reached with this number of ranks per node.",
+			Breaks: "MPI_Init aborts beyond a number of ranks",
+			Fix:    []Fix{user("fewer ranks per node; update libfabric and Intel MPI; I_MPI_OFI_PROVIDER=efa with the EFA installer's libfabric")},
+			Source: "https://github.com/aws/aws-parallelcluster/issues/1608",
+			Rules:  []Rule{on(84, `ofi get address vector map failed|ofi av insert failed|fi_av_insert.{0,40}fail|address vector.{0,40}fail`)}},
 	}
 }

@@ -12,7 +12,7 @@ func nccl() []Check {
 			Fix:    []Fix{user("docker run --shm-size=16g (or --ipc=host); apptainer without --contain binds the host's; df -h /dev/shm; rm leftovers"), admin("mount -o remount,size=50% /dev/shm; Kubernetes: emptyDir medium Memory at /dev/shm")},
 			Source: "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html#shared-memory",
 			Apart:  "df -h /dev/shm in the container and on the host",
-			Rules: []Rule{on(93, `extend /dev/shm/\S+ to \d+ bytes|error while creating shared memory segment|posix_fallocate failed\s*:?\s*no space left`),
+			Rules: []Rule{on(46, `unhandled system error`).with(`docker|container|kubernetes|\bpod\b`), on(93, `extend /dev/shm/\S+ to \d+ bytes|error while creating shared memory segment|posix_fallocate failed\s*:?\s*no space left`),
 				on(90, `dataloader worker \(pid.{0,40}bus error|out of shared memory|insufficient shared memory|unexpected bus error encountered in worker`),
 				on(88, `/dev/shm\S*.{0,80}no space left on device|no space left on device.{0,80}/dev/shm|shm_open.{0,60}no space|ftruncate.{0,60}/dev/shm`),
 				on(86, `not enough (?:free )?(?:space|room) (?:available )?(?:on|in) /dev/shm|low space available.{0,60}shm|shared memory (?:backing )?file .{0,120}(?:no space|not enough)|it appears as if there is not enough space for`),

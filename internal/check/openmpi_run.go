@@ -126,7 +126,7 @@ func mpich() []Check {
 			Breaks: "MPI_Init aborts",
 			Fix:    []Fix{user("export FI_PROVIDER=tcp   # or ^psm3; I_MPI_OFI_PROVIDER=tcp with Intel MPI; then choose the right one from fi_info -l")},
 			Source: "https://ofiwg.github.io/libfabric/main/man/fabric.7.html",
-			Rules: []Rule{on(80, `failed an ofi libfabric library call|ofi libfabric library call \(\w+\)`), on(84, `psm3 can't open nic unit|unable to initialize verbs nic|psm3_(?:ep|mq|init)_\w+.{0,60}(?:fail|error)`),
+			Rules: []Rule{on(78, `failed to modify ud qp to init`), on(54, `mpidi_ofi_\w+\(\d+\).{0,20}: ofi .{0,60}fail`), on(80, `failed an ofi libfabric library call|ofi libfabric library call \(\w+\)`), on(84, `psm3 can't open nic unit|unable to initialize verbs nic|psm3_(?:ep|mq|init)_\w+.{0,60}(?:fail|error)`),
 				on(72, `ofi endpoint open failed|create_vni_context\(\d+\)|ofi domain open failed|fi_endpoint\(?\)? failed|fi_domain\(?\)? failed`)}},
 		{Code: "MPI004", Key: "mpich-process-manager-mismatch", Layer: "mpich", Severity: Error,
 			Title:  "MPICH's launcher and the ranks do not speak the same PMI",

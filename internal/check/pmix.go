@@ -85,7 +85,7 @@ func pmix() []Check {
 			Breaks: "multi-node starts hang or abort in MPI_Init",
 			Fix:    []Fix{user("export SLURM_PMIX_DIRECT_CONN=false   # PMIX traffic then goes through slurmd; also try SLURM_PMIX_DIRECT_CONN_UCX=false"), admin("open the compute nodes' ephemeral ports to each other (SrunPortRange does not cover them); update Slurm")},
 			Source: "https://slurm.schedmd.com/mpi_guide.html#pmix",
-			Rules: []Rule{on(90, `pmixp_p2p_send|cannot send message to \S*stepd\.slurm\.pmix|pmixp_server\.c:\d+: (?:cannot|unable|failed)|pmixp_(?:dconn|conn_|io_|utils)\S*: .{0,80}(?:fail|error|refused|timed? ?out)`),
+			Rules: []Rule{on(58, `error: +mpi/pmix_v\d: `), on(80, `pmixp_dmdx\.c|_dmdx_req: `), on(90, `pmixp_p2p_send|cannot send message to \S*stepd\.slurm\.pmix|pmixp_server\.c:\d+: (?:cannot|unable|failed)|pmixp_(?:dconn|conn_|io_|utils)\S*: .{0,80}(?:fail|error|refused|timed? ?out)`),
 				on(84, `pmixp_coll_(?:ring_check|belong_chk|tree)|pmixp_coll\S*\.c:\d+|pmixp_state_coll_get`),
 				on(76, `collective timeout.{0,40}pmix|pmixp_coll_\w+_reset_if_to|unexpected contrib from`)}},
 		{Code: "PMX010", Key: "pmix-tmpdir-unwritable", Layer: "pmix", Severity: Error,

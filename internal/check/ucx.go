@@ -19,7 +19,7 @@ func ucx() []Check {
 			Breaks: "intermittent input/output errors; devices not usable",
 			Fix:    []Fix{user("export UCX_IB_MLX5_DEVX=n   # or UCX_TLS=^rc_x"), author("take the host's OFED generation (ofed_info -s) or a modern rdma-core"), admin("update the kernel driver")},
 			Source: "https://github.com/openucx/ucx/issues/6906",
-			Rules: []Rule{on(93, `mlx5dv_devx_create_event_channel\(\) failed`), on(82, `mlx5dv_devx_\w+\(\w*\) failed.{0,80}(?:not supported|protocol)`),
+			Rules: []Rule{on(64, `(?:ibv|mlx5dv|mlx4dv|efadv)_\w+.{0,100}(?:operation not supported|protocol not supported|function not implemented|inappropriate ioctl)|(?:ibv|mlx5dv)_create_\w+.{0,60}failed: invalid argument|(?:ibv|mlx5dv)_alloc_\w+.{0,60}failed: invalid argument`), on(72, `failed to get mlx5 qp information|failed to get mlx5 \w+ information`), on(93, `mlx5dv_devx_create_event_channel\(\) failed`), on(82, `mlx5dv_devx_\w+\(\w*\) failed.{0,80}(?:not supported|protocol)`),
 				on(80, `kernel abi version \d+ .{0,60}(?:does not match|not supported|older)|uverbs abi version|incompatible (?:kernel|verbs) abi|driver abi`)}},
 		{Code: "UCX003", Key: "ucx-tcp-wrong-interface", Layer: "ucx", Severity: Error,
 			Title:  "UCX's TCP uses an interface that does not reach the peer",
@@ -145,5 +145,13 @@ func ucx() []Check {
 			Fix:    []Fix{admin("run as root, or chmod 666 /dev/infiniband/umad*")},
 			Source: "https://github.com/linux-rdma/rdma-core",
 			Rules:  []Rule{on(80, `can't open umad port|failed to open '?umad|could not open .{0,20}umad|umad_open_port.{0,20}fail`)}},
+
+		{Code: "UCX019", Key: "ipc-namespace-not-shared", Layer: "ucx", Severity: Error,
+			Title:  "containers of one node do not share memory segments",
+			Cause:  "Ranks on the same host run in containers with their own IPC or pid namespace or /dev/shm, so segments of one do not exist for the other.",
+			Breaks: "ranks of one node cannot exchange data",
+			Fix:    []Fix{user("docker run --ipc=host (or --ipc=container:NAME); apptainer without --contain, with --sharens; UCX_TLS=^shm as a way around")},
+			Source: "https://github.com/NVIDIA/nccl/issues/1400",
+			Rules:  []Rule{on(80, `failed to attach to shmseg|attach to shmseg|shmat\(\w*\).{0,40}invalid argument|shared memory .{0,40}(?:not visible|different namespace)`), on(76, `missing locality information required for sm`)}},
 	}
 }

@@ -12,7 +12,7 @@ func verbs() []Check {
 				user("srun bash -c 'ulimit -l'   # what the step has; docker run --ulimit memlock=-1")},
 			Source: "https://slurm.schedmd.com/faq.html#memlock",
 			Apart:  "srun grep locked /proc/self/limits   # unlimited: look for EFA page limits or firmware instead",
-			Rules: []Rule{on(86, `unable to create (?:send|recv|receive) cq.{0,80}cannot allocate memory|create.{0,20}\bcq\b.{0,60}cannot allocate memory`),
+			Rules: []Rule{on(66, `(?:ibv|mlx5dv|rdma|efadv)_\w+.{0,100}cannot allocate memory`), on(86, `unable to create (?:send|recv|receive) cq.{0,80}cannot allocate memory|create.{0,20}\bcq\b.{0,60}cannot allocate memory`),
 				{Score: 90, All: []Line{{Re: `max locked memory\s+\S+\s+\S+\s+bytes`, Test: lowMemlock}}},
 				{Score: 88, All: []Line{{Re: `max locked memory +\(kbytes, -l\) +\S+`, Test: lowMemlock}}},
 				on(90, `rlimit_memlock|memlock limit|limit of locked memory|locked memory limit|ulimit -l .{0,40}(?:too|low|small)|increase .{0,30}memlock`),
@@ -30,7 +30,7 @@ func verbs() []Check {
 			Fix:    []Fix{user("apptainer exec -B /dev/infiniband …; docker run --device=/dev/infiniband --ulimit memlock=-1 --cap-add IPC_LOCK"), admin("bind path = /dev/infiniband in apptainer.conf; chmod 666 /dev/infiniband/uverbs*"), admin("Kubernetes: an RDMA device plug-in")},
 			Source: "https://apptainer.org/docs/user/latest/bind_paths_and_mounts.html",
 			Apart:  "ls -l /dev/infiniband in the image and on the host; ibv_devinfo on both",
-			Rules: []Rule{
+			Rules: []Rule{on(64, `(?:ibv|mlx5dv|rdma)_\w+.{0,80}failed.{0,40}(?:no such device|permission denied|operation not permitted)`).without(`modify_qp`),
 				on(86, `call to ibv_open_device failed`, `net/ib : unable to open device`),
 				on(82, `ibv_open_device.{0,60}(?:fail|no such file|permission|operation not permitted)|unable to open (?:device|ib device) \w+|failed to open device \w+`),
 				on(80, `(?:can'?t|could ?n[o']t|unable to|failed to) (?:open|get|access).{0,40}/dev/infiniband|/dev/infiniband.{0,40}(?:no such file|not found|permission)`),

@@ -61,7 +61,7 @@ func verbsSetup() []Check {
 			Breaks: "bandwidth between nodes falls to a fraction",
 			Fix:    []Fix{admin("modprobe nvidia-peermem && echo nvidia-peermem > /etc/modules-load.d/nvidia-peermem.conf"), author("NCCL 2.23 or later (it also knows nvidia_peermem and dma-buf)")},
 			Source: "https://github.com/NVIDIA/nccl/issues/1676",
-			Rules: []Rule{on(84, `ibv_reg_mr\(.{0,80}\) failed: bad address`), on(82, `use ring pxn \d gdr 0`), on(78, `failed to register .{0,60}mem_type bit 0x2|ibv_reg_mr\w* failed.{0,40}bad address`), on(92, `gpu direct rdma disabled for hca`), on(86, `(?:nv_peer_mem|nvidia[-_]peermem).{0,60}(?:not (?:found|loaded)|invalid argument|could not insert|unknown symbol|fail)`),
+			Rules: []Rule{on(78, `gpudirect rdma is disabled`), on(60, `dmabuf is not supported`), on(78, `ibv_exp_reg_mr.{0,120}failed|mem_type bit 0x[2-9a-f]+`), on(84, `ibv_reg_mr\(.{0,80}\) failed: bad address`), on(82, `use ring pxn \d gdr 0`), on(78, `failed to register .{0,60}mem_type bit 0x2|ibv_reg_mr\w* failed.{0,40}bad address`), on(92, `gpu direct rdma disabled for hca`), on(86, `(?:nv_peer_mem|nvidia[-_]peermem).{0,60}(?:not (?:found|loaded)|invalid argument|could not insert|unknown symbol|fail)`),
 				on(76, `no module present for gpu direct rdma|gpu ?direct rdma (?:is )?(?:not (?:available|supported)|disabled)|net/ib : no (?:peer memory|gdr)`), on(60, `gdrdma disabled|gdr disabled`)}},
 	}
 }
