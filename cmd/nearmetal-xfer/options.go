@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ type engineOptions struct {
 func (o *engineOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.provider, "provider", "tcp", "libfabric provider: tcp, shm, verbs, efa")
 	f.StringVar(&o.rails, "rails", "", "local address of each rail; ',' between rails, ';' between groups; domain=NAME for a provider without addresses")
-	f.StringVar(&o.wait, "wait", "adaptive", "what an idle worker does: spin, wait or adaptive")
+	f.StringVar(&o.wait, "wait", "auto", "what an idle worker does: spin, wait, adaptive, or auto: wait when both ends' workers here would need more CPUs than there are")
 	f.StringVar(&o.cpus, "cpus", "", "CPU of each group's worker, ',' between them; not pinned when empty")
 	f.IntVar(&o.depth, "depth", 16, "writes under way for each rail and peer")
 	f.IntVar(&o.batch, "batch", 16, "writes posted between two polls")
@@ -43,7 +44,7 @@ func (o *engineOptions) config() (fabric.Config, error) {
 	if c.Groups, err = parseRails(o.provider, o.rails); err != nil {
 		return c, err
 	}
-	if c.Waiting, err = parseWaiting(o.wait); err != nil {
+	if c.Waiting, err = parseWaiting(o.wait, len(c.Groups), runtime.NumCPU()); err != nil {
 		return c, err
 	}
 	if c.CPUs, err = parseCPUs(o.cpus); err != nil {
@@ -80,8 +81,15 @@ func parseRails(provider, text string) ([][]fabric.Rail, error) {
 	return out, nil
 }
 
-func parseWaiting(s string) (fabric.Waiting, error) {
+// parseWaiting lets workers spin only where each has a CPU to itself, with the
+// other end's on the same machine counted: spinning loses by several times else.
+func parseWaiting(s string, workers, cpus int) (fabric.Waiting, error) {
 	switch s {
+	case "auto":
+		if 2*workers > cpus {
+			return fabric.Sleep, nil
+		}
+		return fabric.Adaptive, nil
 	case "spin":
 		return fabric.Spin, nil
 	case "wait":
@@ -89,7 +97,7 @@ func parseWaiting(s string) (fabric.Waiting, error) {
 	case "adaptive":
 		return fabric.Adaptive, nil
 	}
-	return 0, fail.Usagef("--wait adaptive", "--wait %q: must be spin, wait or adaptive", s)
+	return 0, fail.Usagef("--wait adaptive", "--wait %q: must be spin, wait, adaptive or auto", s)
 }
 
 func parseCPUs(s string) ([]int, error) {

@@ -25,6 +25,18 @@ func TestRailsAreGroups(t *testing.T) {
 	}
 }
 
+func TestWorkersSpinOnlyWithACPUEach(t *testing.T) {
+	for _, c := range []struct {
+		flag          string
+		workers, cpus int
+		want          fabric.Waiting
+	}{{"auto", 1, 2, fabric.Adaptive}, {"auto", 8, 2, fabric.Sleep}, {"auto", 8, 64, fabric.Adaptive}, {"spin", 8, 2, fabric.Spin}} {
+		if got, err := parseWaiting(c.flag, c.workers, c.cpus); err != nil || got != c.want {
+			t.Errorf("%+v: %v %v", c, got, err)
+		}
+	}
+}
+
 func TestSizes(t *testing.T) {
 	for in, want := range map[string]int64{"0": 0, "1": 1, "4K": 4096, "3M": 3 << 20, "2G": 2 << 30} {
 		if got, err := parseSize("--page", in); err != nil || got != want {

@@ -59,6 +59,13 @@ static void group_close(struct group *g)
 		eventfd_write(g->wake, 1);
 		pthread_join(g->thread, NULL);
 	}
+	if (g->unclean && rail_crashes_on_close(&g->rail[0])) {
+		/* Nobody makes progress any more, so nothing is written; what the
+		 * provider holds stays until the process ends. */
+		for (uint32_t i = 0; i < g->rails; i++)
+			g->rail[i] = (struct rail){.fd = -1, .ops = g->rail[i].ops};
+		memset(g->region, 0, sizeof g->region);
+	}
 	for (uint32_t i = 0; i < g->rails; i++) /* endpoints first: nothing writes any more */
 		if (g->rail[i].ep)
 			fi_close(&g->rail[i].ep->fid), g->rail[i].ep = NULL;

@@ -100,6 +100,7 @@ struct group {
 	_Atomic uint64_t tag_free_ns[TAGS];
 	uint32_t next_tag, transfers; /* the caller's */
 	atomic_uint receiving, warming;
+	bool unclean; /* the worker's: a peer may be in the middle of a write */
 	struct tx *alive; /* all that were sent and not freed; newest first */
 	struct nmx_counters count;
 	pthread_t thread;
@@ -128,6 +129,7 @@ static inline void bump(uint64_t *c, uint64_t n)
 
 int rail_open(struct rail *r, const struct nmx_rail_conf *c, bool sleepable, char *err, size_t errlen);
 void rail_close(struct rail *r);
+bool rail_crashes_on_close(const struct rail *r);
 int rail_register(struct rail *r, void *base, uint64_t len, uint64_t want, struct fid_mr **mr, struct nmx_key *key);
 
 void *worker_main(void *group);

@@ -74,6 +74,7 @@ static void finish(struct group *g, struct rx *x, int status)
 	event_push(g->e, &(struct nmx_event){.id = x->d.id, .bytes = x->bytes, .digest = x->digest, .start_ns = x->start_ns,
 		.end_ns = nmx_now(), .kind = NMX_RX_DONE, .status = status, .group = g->index, .bad_pages = x->bad,
 		.first_bad = x->first_bad, .tag = x->tag});
+	g->unclean |= status != 0;
 	atomic_store(&g->tag_free_ns[x->tag], status ? nmx_now() + QUARANTINE_NS : 0);
 	atomic_store(&g->tag[x->tag], NULL);
 	atomic_fetch_sub(&g->receiving, 1);
@@ -86,6 +87,7 @@ void receive_immediate(struct group *g, struct rail *r, uint32_t imm)
 	struct rx *x = atomic_load_explicit(&g->tag[tag], memory_order_acquire);
 	if (!x || first >= x->d.pages || n > x->d.pages - first) {
 		bump(&g->count.stray, 1);
+		g->unclean = true;
 		return;
 	}
 	for (uint32_t k = first; k < first + n; k++)

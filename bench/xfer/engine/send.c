@@ -67,6 +67,7 @@ static void fail_tx(struct group *g, struct tx *t, int status)
 {
 	if (t->status == 0)
 		t->status = status;
+	g->unclean = true;
 	if (t->next_page < t->d.pages) {
 		t->next_page = t->d.pages;
 		dequeue(g, t);

@@ -91,6 +91,7 @@ static void read_error(struct group *g, struct rail *r)
 {
 	struct fi_cq_err_entry e = {0};
 	bump(&g->count.errors, 1);
+	g->unclean = true;
 	if (fi_cq_readerr(r->cq, &e, 0) != 1)
 		return;
 	int status = e.err ? -e.err : -EIO;
