@@ -20,12 +20,30 @@ const WarmUp = -1
 // Case is one program with its arguments on a shape of nodes and ranks, run
 // alike in every arm.
 type Case struct {
-	Suite   string   `json:"suite"`   // "mpi", "osu"
-	Name    string   `json:"name"`    // unique in a run: "1 node, 2 ranks"
-	Nodes   int      `json:"nodes"`   // number of nodes
-	Ranks   int      `json:"ranks"`   // MPI ranks in all
-	Program string   `json:"program"` // base name, found on the arm's own search path
-	Args    []string `json:"args"`    // arguments, never parsed by a shell
+	Suite   string   `json:"suite"`         // "mpi", "osu"
+	Name    string   `json:"name"`          // unique in a run: "1 node, 2 ranks"
+	Nodes   int      `json:"nodes"`         // number of nodes
+	Ranks   int      `json:"ranks"`         // MPI ranks in all
+	Program string   `json:"program"`       // base name, found on the arm's own search path
+	Args    []string `json:"args"`          // arguments, never parsed by a shell
+	App     *App     `json:"app,omitempty"` // what its output means, for suite "app"
+}
+
+// App says how any program's output becomes samples.
+type App struct {
+	Name    string   `json:"name"`              // benchmark of the samples
+	Scaling string   `json:"scaling,omitempty"` // "strong", "weak" or ""
+	Check   string   `json:"check,omitempty"`   // regular expression that a right output matches
+	Metrics []Metric `json:"metrics"`
+}
+
+// Metric is one number of a program's output. Without Regexp and JSON it is
+// the launch's wall time in seconds.
+type Metric struct {
+	Name   string `json:"name" yaml:"name"`                         // "solve"
+	Unit   string `json:"unit" yaml:"unit"`                         // "s", "GFLOP/s"; HigherIsBetter knows the rates
+	Regexp string `json:"regexp,omitempty" yaml:"regexp,omitempty"` // its first group is the number; the last match counts
+	JSON   string `json:"json,omitempty" yaml:"json,omitempty"`     // path in the last JSON line that has it: "result.time"
 }
 
 // Launch is one planned start of a case in an arm.

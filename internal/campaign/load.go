@@ -91,16 +91,12 @@ func samplesOf(dir *store.Dir, runs []bench.Run) ([]bench.Sample, map[string]map
 
 func readAgain(dir *store.Dir, r bench.Run) (Output, error) {
 	c, _ := dir.Manifest.Case(r.Case)
-	s, err := FindSuite(c.Suite)
-	if err != nil {
-		return Output{}, err
-	}
 	f, err := dir.Output(r.Stdout)
 	if err != nil {
 		return Output{}, err
 	}
 	defer f.Close()
-	return s.Read(f, r.Launch)
+	return readOutput(f, c, r.Launch, r.End.Sub(r.Start))
 }
 
 // LastLines gives the last lines that matter of a launch's output.

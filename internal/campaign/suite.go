@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nearmetal/nearmetal/bench"
+	"github.com/nearmetal/nearmetal/bench/app"
 	"github.com/nearmetal/nearmetal/bench/osu"
 	"github.com/nearmetal/nearmetal/bench/probe"
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -34,10 +35,14 @@ type Output struct {
 var Suites = []Suite{
 	{"mpi", "nearmetal's own MPI probe: init, latency, bandwidth, data verified", mpiCases, readProbe},
 	{"osu", "OSU micro-benchmarks: osu_init, osu_latency, osu_bw", osuCases, readOSU},
+	{"nccl", "nccl-tests built with MPI: all_reduce, all_gather, reduce_scatter, alltoall, sendrecv", ncclCases, readNCCL},
 }
 
 // FindSuite gives a suite by name.
 func FindSuite(name string) (Suite, error) {
+	if strings.HasPrefix(name, appPrefix) {
+		return appSuite(name)
+	}
 	var names []string
 	for _, s := range Suites {
 		if s.Name == name {
@@ -45,7 +50,7 @@ func FindSuite(name string) (Suite, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return Suite{}, fail.Usagef("suites: "+strings.Join(names, ", "), "unknown suite %q", name)
+	return Suite{}, fail.Usagef("suites: "+strings.Join(names, ", ")+", app:NAME", "unknown suite %q", name)
 }
 
 // placements are the shapes of pairs that a number of nodes allows.
@@ -59,11 +64,7 @@ func placements(nodes int) []bench.Case {
 
 // placement names a shape: "1 node, 2 ranks".
 func placement(c bench.Case) string {
-	s := "s"
-	if c.Nodes == 1 {
-		s = ""
-	}
-	return fmt.Sprintf("%d node%s, %d ranks", c.Nodes, s, c.Ranks)
+	return app.Shape(c.Nodes, c.Ranks)
 }
 
 func mpiCases(nodes int) ([]bench.Case, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nearmetal/nearmetal/bench/app"
 	"github.com/nearmetal/nearmetal/bench/probe"
 	"github.com/nearmetal/nearmetal/internal/campaign"
 	"github.com/nearmetal/nearmetal/internal/fail"
@@ -109,6 +110,7 @@ func suiteHelp() string {
 	for _, s := range campaign.Suites {
 		fmt.Fprintf(&out, "  %-5s %s\n", s.Name, s.About)
 	}
+	fmt.Fprintf(&out, "  %-5s %s\n", "app:X", "any program with a declared metric: X is a YAML file or one of "+strings.Join(app.Names(), ", "))
 	return out.String()
 }
 

@@ -11,14 +11,16 @@ import (
 
 // CompareOptions is what `nearmetal compare` was asked; `report` asks the same.
 type CompareOptions struct {
-	Runs       []string // one run directory, or two
-	Base       string   // arm in the denominator; "": chosen
-	Other      string   // arm in the numerator; "": chosen
-	Noise      string   // A/A arm; "": the base's twin when there is one
-	Margin     share
-	Confidence share
-	Statistic  statisticFlag // of a launch's iterations; "" is the median
-	JSON       bool
+	Runs                    []string // one run directory, or two
+	Base                    string   // arm in the denominator; "": chosen
+	Other                   string   // arm in the numerator; "": chosen
+	Noise                   string   // A/A arm; "": the base's twin when there is one
+	Margin                  share
+	Confidence              share
+	Baseline, WriteBaseline string        // files
+	Strict                  bool          // only an equivalent result gives exit code 0
+	Statistic               statisticFlag // of a launch's iterations; "" is the median
+	JSON                    bool
 }
 
 func newCompare(d Deps, runF func(Deps, CompareOptions) error) *cobra.Command {
@@ -32,7 +34,9 @@ Exit code 3 says that some benchmark is slower than the margin; 0 that none is
 shown to be (undecided is no claim of equality: read the verdict).`,
 		Example: `  nearmetal compare run1
   nearmetal compare run1 --margin 5% --json
-  nearmetal compare before after --base container --other container`,
+  nearmetal compare before after --base container --other container
+  nearmetal compare run1 --write-baseline site/app.json
+  nearmetal compare run2 --baseline site/app.json --strict   # in CI: is the updated image equivalent?`,
 		Args: between(1, 2, "RUN [RUN]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Runs = args
@@ -40,6 +44,9 @@ shown to be (undecided is no claim of equality: read the verdict).`,
 		},
 	}
 	compareFlags(c, &o)
+	c.Flags().StringVar(&o.Baseline, "baseline", "", "hold the run's ratios against those in `FILE` instead of against 1")
+	c.Flags().StringVar(&o.WriteBaseline, "write-baseline", "", "keep the run's ratios in `FILE`")
+	c.Flags().BoolVar(&o.Strict, "strict", false, "exit code 3 unless equivalence is shown")
 	return c
 }
 
@@ -61,12 +68,15 @@ func runCompare(d Deps, o CompareOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := againstBaseline(o, &r); err != nil {
+		return err
+	}
 	if o.JSON {
 		err = report.ComparisonJSON(d.Out, r.Comparison)
 	} else {
 		err = r.Term(d.Out, termStyle(d))
 	}
-	if err == nil && r.Comparison.Regression {
+	if err == nil && (r.Comparison.Regression || o.Strict && r.Comparison.Verdict != compare.Equivalent) {
 		return fail.Exit(fail.Findings)
 	}
 	return err

@@ -73,6 +73,7 @@ func reportOfOne(o CompareOptions, r campaign.Results) (report.Report, error) {
 	opts := o.options(base, other, noise)
 	opts.BaseEnv, opts.OtherEnv = r.Environment[base], r.Environment[other]
 	out := report.Report{Comparison: compare.Compare(r.Samples, opts), Environment: r.Environment, Samples: counted(r.Samples)}
+	out.Comparison.Scale(campaign.Scaled(r.Manifest.Cases))
 	attrib.Explain(&out.Comparison, campaign.Places(r.Facts[base], r.Facts[other], r.Manifest.Cases), opts.BaseEnv, opts.OtherEnv)
 	out.Run = describe(o, r)
 	return out, nil
@@ -102,6 +103,7 @@ func reportOfTwo(o CompareOptions, a, b campaign.Results) (report.Report, error)
 	out := report.Report{Comparison: compare.CompareRuns(a.Samples, b.Samples, opts)}
 	out.Environment = map[string]map[string]string{opts.BaseLabel: opts.BaseEnv, opts.OtherLabel: opts.OtherEnv}
 	out.Samples = slices.Concat(relabelled(a.Samples, base, opts.BaseLabel), relabelled(a.Samples, noise, noise), relabelled(b.Samples, other, opts.OtherLabel))
+	out.Comparison.Scale(campaign.Scaled(a.Manifest.Cases))
 	attrib.Explain(&out.Comparison, campaign.Places(a.Facts[base], b.Facts[other], a.Manifest.Cases), opts.BaseEnv, opts.OtherEnv)
 	out.Run = describe(o, a)
 	out.Run.Against = filepath.Base(o.Runs[1])

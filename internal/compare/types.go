@@ -200,5 +200,6 @@ type Comparison struct {
 	Warnings    []Warning   `json:"warnings"`
 	Reasons     []Reason    `json:"reasons,omitempty"` // what explains the differences, the surest first
 	Facts       []FactRow   `json:"facts,omitempty"`   // what the libraries of both arms say
+	Scaling     []Scaling   `json:"scaling,omitempty"` // efficiency of programs that ran at several numbers of ranks
 	Statistic   string      `json:"statistic,omitempty"`
 }

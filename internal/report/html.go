@@ -24,7 +24,7 @@ var pageStyle string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"size": size, "sig": significant, "ratio": ratio, "interval": interval, "noise": noise, "unit": unit,
 	"percent": percent, "mark": verdictMark, "plain": plain, "plural": plural, "key": keyText,
-	"because": because, "bearing": bearing, "differs": differs,
+	"scaling": scalingTitle, "share": efficiency, "because": because, "bearing": bearing, "differs": differs,
 	"deref": func(s *string) string { return *s },
 	"pair":  func(a, b any) [2]any { return [2]any{a, b} },
 }).Parse(pageText))

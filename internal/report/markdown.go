@@ -20,6 +20,7 @@ func (r Report) Markdown(w io.Writer) error {
 	}
 	m.summary()
 	m.reasons()
+	m.scaling()
 	for _, p := range placements(m.c) {
 		for _, f := range p.families {
 			m.family(f)

@@ -51,6 +51,7 @@ func (r Report) Term(w io.Writer, s Style) error {
 	t.headline(r.Run)
 	t.reasons()
 	t.tables()
+	t.scaling()
 	t.missing()
 	t.environment()
 	t.warnings(r.Run.Notes)
