@@ -105,7 +105,7 @@ enum { KEEPER_FD = 100, LISTENER, SEED, WATCH, KEEPER_FDS = 4 };
 /* keeper.c: runs inside the container. */
 int keeper_main(int argc, char **argv);
 
-/* warm.c: reads what MPI will load, so that the ranks find it in memory. */
+/* warm.c: reads, beside us, what MPI will load, so that the ranks find it in memory. */
 void warm(void);
 
 /* preflight.c: looks before and after a rank has gone in. */

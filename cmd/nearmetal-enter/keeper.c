@@ -156,6 +156,7 @@ int keeper_main(int argc, char **argv) {
   };
   for (int i = 0; i < SENT_COUNT; i++)
     if (fds[i] < 0) return OWN_FAILURE;
+  signal(SIGCHLD, SIG_IGN);
   warm();
   hold(fds, expect);
   return 0;

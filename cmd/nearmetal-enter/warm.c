@@ -1,11 +1,13 @@
 /* The image's files come through FUSE, and the first read of each is slow: read
- * what MPI loads before the ranks ask, by several processes at once. */
+ * what MPI loads while the ranks start, by several processes at once. */
 #define _GNU_SOURCE
 #include "enter.h"
 
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,16 +49,25 @@ static void read_share(const glob_t *g, int reader, int readers) {
   }
 }
 
+/* child forks a process that ends with its parent. */
+static bool child(void) {
+  if (fork()) return false;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return true;
+}
+
 void warm(void) {
   enum { READERS = 2 };
   glob_t g = {0};
+  if (!child()) return;
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) glob(patterns[i], GLOB_BRACE | (i ? GLOB_APPEND : 0), NULL, &g);
-  for (int r = 0; r < READERS; r++) {
-    if (fork()) continue;
-    read_share(&g, r, READERS);
-    _exit(0);
-  }
+  for (int r = 1; r < READERS; r++)
+    if (child()) {
+      read_share(&g, r, READERS);
+      _exit(0);
+    }
+  read_share(&g, 0, READERS);
   while (wait(NULL) > 0) {
   }
-  globfree(&g);
+  _exit(0);
 }
