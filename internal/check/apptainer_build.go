@@ -52,7 +52,7 @@ func apptainerBuild() []Check {
 			Title:  "the registry limits anonymous pulls",
 			Cause:  "Too many anonymous pulls from this address (all nodes of the cluster share it).",
 			Breaks: "pulls fail for some hours",
-			Fix:    []Fix{user("apptainer registry login -u USER docker://docker.io; pull once and share the SIF instead of once per task")},
+			Fix:    []Fix{user("apptainer registry login -u USER docker://REGISTRY; pull once and share the SIF instead of once per task")},
 			Source: "https://docs.docker.com/docker-hub/usage/",
 			Rules:  []Rule{on(94, `toomanyrequests|you have reached your (?:unauthenticated )?pull rate limit|429 too many requests`)}},
 		{Code: "APT047", Key: "image-pull-auth", Layer: "apptainer", Severity: Error,

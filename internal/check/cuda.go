@@ -35,7 +35,7 @@ func cuda() []Check {
 			Fix:    []Fix{author("use a CUDA release the driver supports (nvidia-smi's upper right corner), or install cuda-compat in the image on data-centre GPUs"), admin("update the driver")},
 			Source: "https://docs.nvidia.com/deploy/cuda-compatibility/",
 			Apart:  "nvidia-smi | grep 'CUDA Version' on the node against nvcc --version in the image",
-			Rules: []Rule{on(84, `api call is not supported in the installed cuda driver|driver version .{0,30}(?:is insufficient|too old|older than)`), on(66, `cuda driver version is insufficient for cuda runtime|cudaerrorinsufficientdriver`), on(84, `the nvidia driver on your system is too old|unsatisfied condition: cuda\s*>=|requirement error: unsatisfied condition`),
+			Rules: []Rule{on(84, `api call is not supported in the installed cuda driver|driver version .{0,30}(?:too old|older than)`), on(66, `cuda driver version is insufficient for cuda runtime|cudaerrorinsufficientdriver`), on(84, `the nvidia driver on your system is too old|unsatisfied condition: cuda\s*>=|requirement error: unsatisfied condition`),
 				on(82, `the provided ptx was compiled with an unsupported toolchain|cuda_error_unsupported_ptx_version|forward compatibility was attempted on non supported hw|cuda_error_compat_not_supported`)},
 			Clues: []Clue{{`--nv\b|--gpus|driver(?: version)?:? ?[34]\d\d|tesla driver`, 12}, {`without --nv`, -20}}},
 		{Code: "CUD004", Key: "cuda-compat-shadows-driver", Layer: "cuda", Severity: Error,
