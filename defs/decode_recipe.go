@@ -81,6 +81,7 @@ func (d *decoder) spack(n *yaml.Node, field string) {
 		key{"variants", d.table(&s.Variants)},
 		key{"repos", d.texts(&s.Repos)},
 		key{"mirrors", d.table(&s.Mirrors)},
+		key{"external", d.table(&s.External)},
 	)
 	d.r.Spack = s
 }

@@ -5,6 +5,7 @@ package defs
 // libpmix2t64) are not used: the MPI package pulls them in.
 type family struct {
 	name    string   // apt, dnf or zypper
+	has     string   // followed by package names: fails when one is missing
 	prepare []string // before the first install
 	install string   // followed by package names
 	clean   []string // after the last install
@@ -28,6 +29,7 @@ type packageSet struct {
 var families = map[string]family{
 	"apt": {
 		name:    "apt",
+		has:     "dpkg-query -W",
 		prepare: []string{"export DEBIAN_FRONTEND=noninteractive", "apt-get update -q -o Acquire::Languages=none"},
 		install: "apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io",
 		clean:   []string{"apt-get clean", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log"},
@@ -44,6 +46,7 @@ var families = map[string]family{
 	},
 	"dnf": {
 		name:     "dnf",
+		has:      "rpm -q",
 		install:  "dnf -y -q --setopt=install_weak_deps=False --setopt=tsflags=nodocs install",
 		clean:    []string{"dnf -q clean all", "rm -rf /var/cache/dnf /var/log/dnf*"},
 		versions: `rpm -qa --qf '%{NAME} %{VERSION}\n'`,
@@ -58,6 +61,7 @@ var families = map[string]family{
 	},
 	"zypper": {
 		name:     "zypper",
+		has:      "rpm -q",
 		prepare:  []string{"zypper -n -q refresh"},
 		install:  "zypper -n -q install --no-recommends",
 		clean:    []string{"zypper -n -q clean --all", "rm -rf /var/cache/zypp /var/log/zypp"},

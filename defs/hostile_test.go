@@ -78,6 +78,7 @@ var fields = []field{
 	spackField("repos", "zq7repo", listed),
 	spackField("variants", "+zq7", func(v any) any { return map[string]any{"openmpi": v} }),
 	spackField("mirrors", "https://zq7mirror", func(v any) any { return map[string]any{"ours": v} }),
+	spackField("external", "/zq7", func(v any) any { return map[string]any{"gmake@4.3": v} }),
 	with("packages/build/-", "zq7package"),
 	with("packages/runtime/-", "zq7package"),
 	pair("files", "from", "/opt/fixed", "to", "zq7file"),

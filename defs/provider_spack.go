@@ -44,14 +44,22 @@ func spackFamily(f family) family {
 	return f
 }
 
-// environment is what the recipe's spack.yaml says.
-func (r Recipe) environment(site Site) spack.Environment {
+// environment is what the recipe's spack.yaml says. The overlays lie in the
+// build stage, or in folder, the recipe's own, where that is not "".
+func (r Recipe) environment(site Site, folder string) spack.Environment {
 	e := spack.Environment{
 		Version: r.Spack.Version, Stack: r.Stack.pieces(), Specs: r.Spack.Specs, Variants: r.Spack.Variants,
 		Target: r.Spack.Target, Compiler: r.Spack.Compiler,
 	}
 	for _, repo := range r.Spack.Repos {
-		e.Repos = append(e.Repos, path.Base(repo))
+		at := spack.Repos + "/" + path.Base(repo)
+		if folder != "" {
+			at = path.Join(folder, repo)
+		}
+		e.Repos = append(e.Repos, spack.Named{Name: path.Base(repo), URL: at})
+	}
+	for _, spec := range sortedKeys(r.Spack.External) {
+		e.External = append(e.External, spack.Named{Name: spec, URL: r.Spack.External[spec]})
 	}
 	if site.Mirror != "" {
 		e.Mirrors = append(e.Mirrors, spack.Named{Name: "site", URL: site.mirrorURL()})
@@ -62,9 +70,9 @@ func (r Recipe) environment(site Site) spack.Environment {
 	return e
 }
 
-// SpackYAML is the environment that nearmetal lock concretizes and that the
-// build stage installs.
-func (r Recipe) SpackYAML(site Site) (string, error) {
+// SpackYAML is the environment that the build stage installs; with folder, the
+// recipe's own, it is the one to concretize there.
+func (r Recipe) SpackYAML(site Site, folder string) (string, error) {
 	if err := append(Validate(r), site.faults(r)...).asError(); err != nil {
 		return "", err
 	}
@@ -75,7 +83,7 @@ func (r Recipe) SpackYAML(site Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return cat.Render(r.environment(site))
+	return cat.Render(r.environment(site, folder))
 }
 
 func (s Site) mirrorURL() string {
@@ -119,7 +127,7 @@ func (w *writer) spack(r Recipe) {
 	if r.Provider != ProviderSpack {
 		return
 	}
-	text, err := r.SpackYAML(w.site)
+	text, err := r.SpackYAML(w.site, "")
 	if err != nil {
 		panic(err) // validated before
 	}
@@ -181,6 +189,7 @@ var (
 	specRE         = regexp.MustCompile(`^[a-z0-9]([A-Za-z0-9@.:=,+~^%_ -]{0,999}[A-Za-z0-9:])?$`)
 	variantsRE     = regexp.MustCompile(`^[a-z0-9+~][A-Za-z0-9=,+~_. -]{0,999}[A-Za-z0-9]$`)
 	spackMirrorRE  = regexp.MustCompile(`^(https?|file|s3|oci)://[A-Za-z0-9._~:/@+-]{1,254}$`)
+	externalRE     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}@[0-9][A-Za-z0-9.]{0,31}$`)
 	mirrorNameRE   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 )
 
@@ -222,6 +231,10 @@ func (c *checker) spackPlaces(s *Spack) {
 			c.fault(at, "a second repository called \"%s\"", clip(path.Base(repo)))
 		}
 		names[path.Base(repo)] = true
+	}
+	for _, spec := range sortedKeys(s.External) {
+		c.match("spack.external."+spec, spec, externalRE, "a package with its version, as in gmake@4.3")
+		c.path("spack.external."+spec, s.External[spec], true)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Mirrors)) {
 		c.match("spack.mirrors."+name, name, mirrorNameRE, "a mirror's name")

@@ -64,6 +64,7 @@ type Spack struct {
 	Variants map[string]string `json:"variants,omitempty"` // software of the stack → variants on top of ours
 	Repos    []string          `json:"repos,omitempty"`    // overlay repositories beside the recipe
 	Mirrors  map[string]string `json:"mirrors,omitempty"`  // name → URL, sources and signed build caches
+	External map[string]string `json:"external,omitempty"` // NAME@VERSION of what the base has → prefix
 }
 
 // Lock is what a locked recipe adds: Spack does not concretize again.

@@ -47,11 +47,11 @@ func RenderAt(r Recipe, site Site) (Definition, error) {
 	if err := append(Validate(r), site.faults(r)...).asError(); err != nil {
 		return Definition{}, err
 	}
+	fam := families[r.Base.family()]
+	d := Definition{Digest: r.Digest()} // the recipe's, whatever the lock adds
 	if r.Lock != nil && r.Base.From == "docker" && r.Base.Digest == "" {
 		r.Base.Digest = r.Lock.Base
 	}
-	fam := families[r.Base.family()]
-	d := Definition{Digest: r.Digest()}
 	w := &writer{site: site}
 	if r.Provider == ProviderSpack {
 		fam = spackFamily(fam)

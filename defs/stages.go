@@ -52,10 +52,15 @@ func (w *writer) install(f family, packages []string) {
 	if len(packages) == 0 {
 		return
 	}
+	list := strings.Join(packages, " \\\n        ")
+	if w.site.SpackRoot != "" { // no network: the base may have them all
+		w.line("%s \\\n        %s >/dev/null 2>&1 || {", f.has, list)
+		defer w.line("}")
+	}
 	for _, p := range f.prepare {
 		w.line("%s", p)
 	}
-	w.line("%s \\\n        %s", f.install, strings.Join(packages, " \\\n        "))
+	w.line("%s \\\n        %s", f.install, list)
 }
 
 // mpiPath makes mpicc and mpirun found where the distribution hides them.

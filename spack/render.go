@@ -25,16 +25,17 @@ type Environment struct {
 	Stack    []Piece  // MPI first
 	Specs    []string // more root specs, applications for one
 	Variants map[string]string
-	Target   string   // by archspec's names; "" is Spack's choice, the build machine's
-	Compiler string   // as in gcc@12.2.0; "" is Spack's choice
-	Repos    []string // names of the overlay repositories, the strongest first
-	Mirrors  []Named  // in the order that they are asked
+	Target   string  // by archspec's names; "" is Spack's choice, the build machine's
+	Compiler string  // as in gcc@12.2.0; "" is Spack's choice
+	Repos    []Named // overlay repositories by their folders, the strongest first
+	Mirrors  []Named // in the order that they are asked
+	External []Named // specs of what the base has, with its prefix
 }
 
-// Named is a mirror or build cache.
+// Named is a repository, mirror or build cache.
 type Named struct {
 	Name string
-	URL  string
+	URL  string // a folder for a repository
 }
 
 // Specs gives the root specs of a stack: MPI first, each with the variants that
@@ -129,8 +130,8 @@ func (c Catalogue) Render(e Environment) (string, error) {
 			"source_cache", "/tmp/nearmetal-sources",
 		),
 	)
-	if len(require) > 0 {
-		body.Content = append(body.Content, list("packages", list("all", list("require", []string{strings.Join(require, " ")}))).Content...)
+	if packages := e.packages(require); len(packages.Content) > 0 {
+		body.Content = append(body.Content, list("packages", packages).Content...)
 	}
 	if len(e.Repos) > 0 {
 		body.Content = append(body.Content, list("repos", e.repos()).Content...)
@@ -151,19 +152,33 @@ func (c Catalogue) Render(e Environment) (string, error) {
 	return b.String(), nil
 }
 
+// packages says what all of them require and what the base has already.
+func (e Environment) packages(require []string) *yaml.Node {
+	out := list()
+	if len(require) > 0 {
+		out = list("all", list("require", []string{strings.Join(require, " ")}))
+	}
+	for _, x := range e.External {
+		name, _, _ := strings.Cut(x.Name, "@")
+		externals := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{list("spec", x.Name, "prefix", x.URL)}}
+		out.Content = append(out.Content, list(name, list("externals", externals, "buildable", false)).Content...)
+	}
+	return out
+}
+
 // repos is a list up to 0.23 and a mapping by name from 1.0 on, where the
 // builtin packages are a repository of their own (spack-packages).
 func (e Environment) repos() any {
 	if Compare(e.Version, "1") >= 0 {
 		m := list()
-		for _, name := range e.Repos {
-			m.Content = append(m.Content, list(name, Repos+"/"+name).Content...)
+		for _, r := range e.Repos {
+			m.Content = append(m.Content, list(r.Name, r.URL).Content...)
 		}
 		return m
 	}
 	var out []string
-	for _, name := range e.Repos {
-		out = append(out, Repos+"/"+name)
+	for _, r := range e.Repos {
+		out = append(out, r.URL)
 	}
 	return out
 }

@@ -160,8 +160,8 @@ func TestCheckIsQuick(t *testing.T) {
 func TestRender(t *testing.T) {
 	c := load(t)
 	for name, e := range map[string]Environment{
-		"openmpi5": {Version: "0.23", Stack: pieces("openmpi@5.0 pmix@5.0 ucx@1.16 libfabric@1.21"), Target: "x86_64_v3", Compiler: "gcc@12.2.0", Repos: []string{"overlay"}, Mirrors: []Named{{"site", "file://" + Mirror}}},
-		"gpu":      {Version: "1.0", Stack: pieces("openmpi@5.0 pmix ucx libfabric rdma-core gdrcopy cuda@12.4 nccl aws-ofi-nccl driver@550"), Specs: []string{"gromacs@2024 +mpi"}, Variants: map[string]string{"cuda": "+allow-unsupported-compilers", "openmpi": "+rsh"}, Repos: []string{"ours"}},
+		"openmpi5": {Version: "0.23", Stack: pieces("openmpi@5.0 pmix@5.0 ucx@1.16 libfabric@1.21"), Target: "x86_64_v3", Compiler: "gcc@12.2.0", Repos: []Named{{"overlay", Repos + "/overlay"}}, Mirrors: []Named{{"site", "file://" + Mirror}}},
+		"gpu":      {Version: "1.0", Stack: pieces("openmpi@5.0 pmix ucx libfabric rdma-core gdrcopy cuda@12.4 nccl aws-ofi-nccl driver@550"), Specs: []string{"gromacs@2024 +mpi"}, Variants: map[string]string{"cuda": "+allow-unsupported-compilers", "openmpi": "+rsh"}, Repos: []Named{{"ours", Repos + "/ours"}}},
 	} {
 		text, err := c.Render(e)
 		if err != nil {

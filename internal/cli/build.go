@@ -28,6 +28,7 @@ type BuildOptions struct {
 	TmpFS    bool
 	TmpDir   string
 	Compress string
+	Site     defs.Site
 }
 
 const buildLong = `Build an image from a recipe: a file, or the name of one that comes with
@@ -62,11 +63,16 @@ func newBuild(d Deps, runF func(context.Context, Deps, BuildOptions) error) *cob
 	f.StringVar(&o.TmpDir, "tmpdir", "", "put the image together in `DIR` (Apptainer's choice: $APPTAINER_TMPDIR or /tmp)")
 	f.StringVar(&o.Compress, "compress", "zstd", "`METHOD`: zstd, gzip (for kernels before 4.14) or lz4 (starts fastest, a third larger)")
 	baseFlag(c, &o.Base)
+	siteFlags(c, &o.Site)
 	return c
 }
 
 func runBuild(ctx context.Context, d Deps, o BuildOptions) error {
-	src, err := loadRecipe(o.Recipe, o.Base)
+	site, err := absSite(o.Site)
+	if err != nil {
+		return err
+	}
+	src, err := loadRecipe(o.Recipe, o.Base, site)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ func verbs(d Deps) []*cobra.Command {
 		newLock(d, runLock),
 		newBuild(d, runBuild),
 		newInspect(d, runInspect),
+		newLint(d, runLint),
 		newRun(d, runRun),
 		newBench(d, runBench),
 		newStatus(d, runStatus),

@@ -20,18 +20,32 @@ type source struct {
 }
 
 // loadRecipe reads a file, or an example by its name where no file is called
-// so, puts another base under it and renders it.
-func loadRecipe(arg, base string) (source, error) {
+// so, puts another base under it and renders it. A locked recipe is taken as it
+// was rendered then, unless another base or the site's own Spack is asked for.
+func loadRecipe(arg, base string, site defs.Site) (source, error) {
 	r, dir, err := readRecipe(arg)
 	if err != nil {
 		return source{}, recipeError(arg, err)
 	}
+	lock, locked, err := readLockfile(arg, dir, r)
+	if err != nil {
+		return source{}, err
+	}
+	if lock != nil {
+		if base == "" && site == (defs.Site{}) {
+			return source{r, defs.Definition{Text: locked, Digest: r.Digest()}, dir}, lock.sameBase(r.Base, dir)
+		}
+		r.Lock = lock.forRecipe(lockName(arg), strings.TrimPrefix(lock.Files[spackLock], "sha256:"))
+	}
 	if base != "" {
+		if r.Lock != nil {
+			r.Lock.Base = ""
+		}
 		if r.Base, err = defs.ParseBase(base, r.Base); err != nil {
 			return source{}, fail.Usagef("--base docker:debian:trixie-slim, or --base localimage:/path/of/a/root", "--base: %w", err)
 		}
 	}
-	d, err := defs.Render(r)
+	d, err := defs.RenderAt(r, site)
 	if err != nil {
 		return source{}, recipeError(arg, err)
 	}
