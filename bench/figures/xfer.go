@@ -23,7 +23,7 @@ const xferGroups = 8 // as on p5: 8 groups of 4 rails
 // measureXfer needs root, for the namespaces. A figure that fails is null and
 // says why; the others go on.
 func measureXfer(ctx context.Context, s setup) ([]Figure, error) {
-	s.n = max(s.n/2, 10)
+	s.n = max(s.n/2, 1) // 10 blocks by default: each is two windows
 	net, err := newXferNet(ctx, s.runner, 32)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,11 @@ func serve(ctx context.Context, n *node, conn net.Conn) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	ran := make(chan error, 1)
-	go func() { ran <- s.run(ctx); cancel(nil) }()
+	go func() {
+		err := s.run(ctx)
+		ran <- err
+		cancel(err)
+	}()
 	err = s.deliver(ctx)
 	if err != nil {
 		cancel(err)
