@@ -49,6 +49,9 @@ func TestWrongUsage(t *testing.T) {
 		{"base", "--dir", dir},
 		{"base", "--dir", dir, "../x"},
 		{"rootfs", "--dir", dir, "--mirror", "http://x/$(id)"},
+		{"fault", "--dir", dir, "memlock"},
+		{"fault", "--dir", dir, "memlock", "perhaps"},
+		{"fault", "--dir", dir, "no-such", "on"},
 		{"down", "--no-such-flag"},
 	} {
 		code, out, errs := call(t, nil, args...)
@@ -72,7 +75,7 @@ func TestStatusOfNoLab(t *testing.T) {
 
 func TestHelpNamesEveryVerb(t *testing.T) {
 	code, out, _ := call(t, nil, "--help")
-	for _, verb := range []string{"up", "down", "status", "exec", "rootfs", "base"} {
+	for _, verb := range []string{"up", "down", "status", "exec", "fault", "rootfs", "base"} {
 		if !strings.Contains(out, "\n  "+verb+" ") {
 			t.Errorf("no %s in the help", verb)
 		}

@@ -18,6 +18,14 @@ func liveSlurm() []Check {
 		seen("slurm-node-down", nodeDown, on(72, `failed on node \S+: communication connection failure`)),
 		// A job script with set -x shows its own mistake.
 		seen("nested-mpirun-under-srun", launchersInTasks, on(86, `^\++ (?:exec )?(?:\S*/)?srun [^|;&]* (?:\S*/)?(?:mpirun|mpiexec) -n`)),
+		{Code: "LIV002", Key: "nodes-silent", Layer: "slurm", Severity: Error,
+			Title:  "nodes did not answer",
+			Cause:  "The step that looks at the nodes was started on fewer than asked for, or was not started in time: the queue is long, or these nodes take no steps.",
+			Breaks: "every job that gets these nodes",
+			Fix: []Fix{user("scontrol show node NODE | grep -E 'State|Reason'; srun --exclude=NODE …   # and report the node"),
+				admin("on the node: systemctl status slurmd munge; tail -n 50 /var/log/slurm/slurmd.log")},
+			Source: slurmDocs + "troubleshoot.html", DependsOn: []string{any}, LiveScore: 40,
+			Live: nodesSilent},
 		{Code: "LIV001", Key: "pmix-gds-forced", Layer: "pmix", Severity: Error,
 			Title:  "PMIX_MCA_gds names a store that does not work here",
 			Cause:  "PMIX_MCA_gds is set to a data store that the program's PMIx does not have, so that PMIx, and MPI_Init with it, cannot start.",
@@ -85,6 +93,24 @@ func nodeDown(nodes []site.Facts) []Evidence {
 			if gone {
 				out = append(out, fact(f, f.Slurm.States.Source, "%s is %s %s", s.Node, s.State, s.Reason)...)
 			}
+		}
+	}
+	return out
+}
+
+func nodesSilent(nodes []site.Facts) []Evidence {
+	var out []Evidence
+	for _, f := range nodes {
+		l := f.Launch
+		if l == nil || l.Answered >= l.Asked {
+			continue
+		}
+		out = append(out, fact(f, l.Command, "%d of %d nodes answered, exit code %d", l.Answered, l.Asked, l.ExitCode)...)
+		for _, n := range l.Silent {
+			out = append(out, fact(f, l.Command, "nothing could be started on %s", n)...)
+		}
+		if n := len(l.Said); n > 0 {
+			out = append(out, fact(f, l.Command, "%s", l.Said[n-1])...)
 		}
 	}
 	return out

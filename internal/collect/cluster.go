@@ -44,7 +44,7 @@ func (c *Collector) Cluster(ctx context.Context, s Step) ([]site.Facts, error) {
 	login := c.Node(ctx)[0]
 	c.Image = image
 	login.Login = true
-	login.Slurm.States = c.states(ctx)
+	login.Slurm.States, login.Launch = c.states(ctx)
 	if nodes <= 0 {
 		return []site.Facts{login}, nil
 	}
@@ -56,6 +56,15 @@ func (c *Collector) Cluster(ctx context.Context, s Step) ([]site.Facts, error) {
 		return nil, err
 	}
 	launch.Asked, launch.Answered = nodes, answered(out)
+	if launch.Answered < launch.Asked {
+		// slurmctld knows of a node that is gone once somebody tried to reach it.
+		if after, _ := c.states(context.WithoutCancel(ctx)); after != nil {
+			login.Slurm.States = after
+		}
+	}
+	if login.Launch != nil {
+		launch.Said = append(login.Launch.Said, launch.Said...)
+	}
 	login.Launch = launch
 	return append([]site.Facts{login}, out...), nil
 }

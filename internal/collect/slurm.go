@@ -120,13 +120,21 @@ func parseUnmunge(r io.Reader) (status *site.Fact[string], decoded *site.Fact[in
 	return status, decoded
 }
 
-// states asks slurmctld for the nodes it does not like.
-func (c *Collector) states(ctx context.Context) *site.Fact[[]site.NodeState] {
-	text, ok := c.output(ctx, "sinfo", "-N", "-h", "-o", "%N|%T|%E")
-	if !ok {
-		return nil
+// states asks slurmctld for the nodes' states. When it does not answer, what
+// sinfo says is worth reading: here keys and clocks show too.
+func (c *Collector) states(ctx context.Context) (*site.Fact[[]site.NodeState], *site.Launch) {
+	if _, err := c.Run.Look("sinfo"); err != nil {
+		return nil, nil
 	}
-	return site.Of(parseStates(text), "sinfo -N -o '%N|%T|%E'")
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	argv := []string{"sinfo", "-N", "-h", "-o", "%N|%T|%E"}
+	var out, errs bytes.Buffer
+	res, err := c.Run.Run(ctx, runner.Cmd{Argv: argv, Stdout: &out, Stderr: &errs})
+	if err != nil || res.ExitCode != 0 {
+		return nil, &site.Launch{Command: "sinfo", ExitCode: res.ExitCode, Said: trimmed(strings.Split(errs.String(), "\n"))}
+	}
+	return site.Of(parseStates(out.String()), "sinfo -N -o '%N|%T|%E'"), nil
 }
 
 func parseStates(text string) []site.NodeState {

@@ -36,6 +36,10 @@ munge-key:on)
 munge-key:off)
 	cat $here/munge.key >/etc/munge/munge.key
 	munged
+	# slurmctld hears of ended jobs at once from a slurmd that registers anew.
+	pkill -x slurmd || true
+	while pgrep -x slurmd >/dev/null; do sleep 0.05; done
+	/bin/sh $here/start.sh "$(hostname)"
 	;;
 shm-small:on) mount -o remount,size=1m /dev/shm ;;
 shm-small:off) mount -o remount,size=50% /dev/shm ;;
