@@ -67,9 +67,14 @@ func resume(self string, dir *store.Dir) []string {
 // Allocate waits for an allocation and runs the directory inside it, in the
 // foreground. The exit code is that of the bench inside.
 func Allocate(ctx context.Context, w World, dir *store.Dir, self string, flags []string, out, talk io.Writer) error {
-	argv := append([]string{"salloc"}, request(dir)...)
+	// When salloc is interrupted it ends the allocation at once and by itself
+	// leaves our bench alone, which would go on to launch into nothing.
+	argv := append([]string{"salloc", "--kill-command=TERM"}, request(dir)...)
 	argv = append(append(argv, resume(self, dir)...), flags...)
 	res, err := w.Runner.Run(ctx, runner.Cmd{Argv: argv, Env: []string{InsideVar + "=1"}, Stdout: out, Stderr: talk, Tied: true})
+	if ctx.Err() != nil {
+		return fail.Exit(fail.Failed) // the bench inside has told what is kept
+	}
 	if err != nil {
 		return fmt.Errorf("salloc: %w", err)
 	}

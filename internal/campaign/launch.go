@@ -46,6 +46,9 @@ func (e *executor) carry(ctx context.Context, l bench.Launch) (*store.Record, be
 	}
 	run, err := e.start(ctx, PlanOf(arm, c), rec)
 	run.Launch = l
+	if err == nil && run.Exit != 0 {
+		err = lost(e.dir, rec.Stderr)
+	}
 	if err != nil {
 		rec.Abort()
 		return nil, run, Output{}, err
