@@ -8,8 +8,8 @@ import (
 )
 
 // live are the checks that facts decide; one file live_*.go each. An entry whose
-// key a family has too gives that check eyes, and rules for what the same fault
-// writes into a job's log (seen in the lab).
+// key a family has too gives that check eyes, rules for what the same fault
+// writes into a job's log (seen in the lab), and causes.
 func live() []Check {
 	return slices.Concat(
 		liveLimits(), liveSlurm(), liveDisks(), liveContainer(), liveNetwork(), liveRDMA(), liveCPU(), liveGPU(), liveCompare(),
@@ -25,7 +25,10 @@ func withLive(families, seers []Check) []Check {
 			out = append(out, s)
 			continue
 		}
-		out[i].Live, out[i].LiveScore = s.Live, s.LiveScore
+		if s.Live != nil {
+			out[i].Live, out[i].LiveScore = s.Live, s.LiveScore
+		}
+		out[i].DependsOn = append(slices.Clone(out[i].DependsOn), s.DependsOn...)
 		out[i].Rules = append(slices.Clone(out[i].Rules), s.Rules...)
 	}
 	return out
