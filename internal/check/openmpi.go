@@ -22,7 +22,7 @@ func openmpi() []Check {
 			Fix: []Fix{user("apptainer exec --sharens …   # 1.3 or later; or export OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4), OMPI_MCA_smsc=^cma (5)"),
 				admin("sysctl kernel.yama.ptrace_scope=0; docker run --cap-add=SYS_PTRACE")},
 			Source: "https://github.com/open-mpi/ompi/issues/4948",
-			Rules: []Rule{on(92, `read -1, expected \d+, errno = 1\b`), on(80, `read -1, expected \d+, errno = `),
+			Rules: []Rule{on(86, `internal mpi error! +cannot read from remote process|mpid_nem_lmt_dcp_start_recv`), on(92, `read -1, expected \d+, errno = 1\b`), on(80, `read -1, expected \d+, errno = `),
 				on(90, `process_vm_(?:readv|writev).{0,80}(?:operation not permitted|permission denied|failed)`),
 				on(88, `vader single[- ]copy|linux kernel cma.{0,60}(?:not|denied|fail)|cma support is (?:not available|disabled)|due to.{0,20}ptrace protection|shm transfer will be disabled because of ptrace`),
 				on(86, `single[- ]copy mechanism.{0,40}(?:not available|unavailable|disabled)|cross memory attach .{0,40}(?:fail|denied|not)`)}},

@@ -85,7 +85,7 @@ func openmpiRun() []Check {
 			Breaks: "nothing starts",
 			Fix:    []Fix{user("launch from outside: srun --mpi=pmix -n N apptainer exec img.sif ./app"), user("one node only: mpirun --mca plm isolated … (or unset SLURM_JOBID) inside")},
 			Source: "https://github.com/hpc/charliecloud/issues/5",
-			Rules:  []Rule{on(88, `plm_slurm_module\.c`), on(80, `srun: command not found|execvp error on file srun|srun: (?:fatal|error): .{0,60}(?:munge|slurm\.conf|configuration source)`).with(`mpirun|mpiexec|container|apptainer|singularity`)}},
+			Rules:  []Rule{on(84, `slurm process starter for openmpi was unable|usable "srun" command in its path`), on(86, `hydu_parse_hostfile .{0,60}unable to open host ?file|hydt_bscd_\w+_query_node_list .{0,80}error parsing hostfile`), on(88, `plm_slurm_module\.c`), on(80, `srun: command not found|execvp error on file srun|srun: (?:fatal|error): .{0,60}(?:munge|slurm\.conf|configuration source)`).with(`mpirun|mpiexec|container|apptainer|singularity`)}},
 		{Code: "OMP031", Key: "hwloc-topology-invalid", Layer: "openmpi", Severity: Info,
 			Title:  "hwloc distrusts what the system says of its topology",
 			Cause:  "Firmware, virtual machine or container reports an inconsistent topology; hwloc warns and goes on.",

@@ -12,7 +12,7 @@ func slurmLaunch() []Check {
 			Breaks: "the step dies, other ranks hang or abort",
 			Fix:    []Fix{user("sbatch --mem=… (or --mem-per-cpu=…); sacct -j JOBID --format=JobID,MaxRSS,ReqMem shows the need"), user("files in /dev/shm and tmpfs overlays count as memory of the job")},
 			Source: slurmDocs + "sbatch.html#OPT_mem",
-			Rules: []Rule{on(92, `detected \d+ oom[_-]kill event|oom-kill event\(s\)|memory cgroup out of memory|killed by the cgroup out-of-memory handler`),
+			Rules: []Rule{on(70, `slurm_script: line \d+: +\d+ killed`), on(92, `detected \d+ oom[_-]kill event|oom-kill event\(s\)|memory cgroup out of memory|killed by the cgroup out-of-memory handler`),
 				on(88, `tasks? [\d,-]+: out of memory|exceeded (?:job|step) memory limit|been oom killed|invoked oom-killer|state:? out_of_memory`),
 				on(84, `out of memory: kill(?:ed)? process`)}},
 		{Code: "SLU021", Key: "slurm-time-limit", Layer: "slurm", Severity: Error,
