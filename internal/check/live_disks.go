@@ -13,6 +13,7 @@ func liveDisks() []Check {
 		// UCX leaves posix out when /dev/shm cannot hold its segments.
 		seen("dev-shm-too-small", shmSmall, on(62, `transport 'posix' is not available`)),
 		{Key: "ucx-no-transport", DependsOn: []string{"dev-shm-too-small"}},
+		{Key: "slurm-task-launch-timeout", DependsOn: []string{"tmp-read-only", "slurm-no-pmix-plugin", "slurm-node-down"}},
 		{Code: "LIV010", Key: "tmp-full", Layer: "filesystem", Severity: Error,
 			Title:  "/tmp is full",
 			Cause:  "The node's /tmp has no room left, and PMIx, Open MPI's session directory and Apptainer write there.",

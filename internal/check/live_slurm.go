@@ -15,7 +15,9 @@ func liveSlurm() []Check {
 		seen("munge-key-mismatch", mungeStatus("invalid credential", "cannot authenticate")),
 		seen("munged-not-running", mungeStatus("failed to access", "failed to connect", "socket communication")),
 		seen("munge-clock-skew", clockSkew),
-		seen("slurm-node-down", nodeDown, on(72, `failed on node \S+: communication connection failure`)),
+		// slurmctld calls a node that answers nobody's credentials down, too.
+		{Key: "slurm-node-down", Live: nodeDown, DependsOn: []string{"munge-key-mismatch", "munge-clock-skew"},
+			Rules: []Rule{on(72, `failed on node \S+: communication connection failure`)}},
 		// A job script with set -x shows its own mistake.
 		seen("nested-mpirun-under-srun", launchersInTasks, on(86, `^\++ (?:exec )?(?:\S*/)?srun [^|;&]* (?:\S*/)?(?:mpirun|mpiexec) -n`)),
 		{Code: "LIV002", Key: "nodes-silent", Layer: "slurm", Severity: Error,
