@@ -79,14 +79,15 @@ func expected(r Recipe) string {
 		}
 	}
 	add(r.staged(), "stage:build")
-	add(len(r.filesOf(StageBuild)) > 0, "files")
+	spack := r.Provider == ProviderSpack
+	add(len(r.filesOf(StageBuild)) > 0 || spack && len(r.Spack.Repos) > 0, "files")
 	add(r.staged(), "post", "stage:final")
 	add(!r.staged(), "stage:")
-	add(r.Probe || len(r.Copy) > 0, "filesfrom build")
+	add(r.Probe || spack || len(r.Copy) > 0, "filesfrom build")
 	add(len(r.filesOf(StageFinal)) > 0, "files")
 	out = append(out, "post")
 	hidden := families[r.Base.family()].software[r.Stack.MPI.Name].bin != ""
-	add(len(r.Env) > 0 || len(r.Prepend) > 0 || hidden, "environment")
+	add(len(r.Env) > 0 || len(r.Prepend) > 0 || hidden || spack, "environment")
 	add(r.Runscript != nil, "runscript")
 	return strings.Join(append(out, "test"), " ")
 }

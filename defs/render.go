@@ -19,7 +19,8 @@ const (
 	LabelBase   = labelPrefix + "base"
 	LabelMPI    = labelPrefix + "mpi"
 	LabelProbe  = labelPrefix + "probe"
-	LabelLock   = labelPrefix + "lock.digest" // of the spack.lock
+	LabelDriver = labelPrefix + "minimum-driver" // oldest NVIDIA driver it must run under
+	LabelLock   = labelPrefix + "lock.digest"    // of the spack.lock
 	LabelStack  = labelPrefix + "stack."
 )
 

@@ -170,6 +170,7 @@ func (w *writer) labels(r Recipe, digest string) {
 		LabelBase:                              r.Base.String(),
 		LabelMPI:                               r.Stack.MPI.Name,
 		LabelLock:                              r.lockDigest(),
+		LabelDriver:                            r.Stack.Driver,
 		"org.opencontainers.image.title":       r.Name,
 		"org.opencontainers.image.base.name":   r.Base.name(),
 		"org.opencontainers.image.base.digest": r.Base.Digest,
