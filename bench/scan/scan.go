@@ -67,6 +67,7 @@ type Pair struct {
 	Link
 	Latency   float64 // us; NaN: not measured
 	Bandwidth float64 // MB/s, from From to To; NaN: not measured
+	Why       string  // why nothing was measured; "" when it was
 }
 
 // Outlier is a node or a link that is slow.

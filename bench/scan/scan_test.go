@@ -48,7 +48,7 @@ func (m machine) measure(rng *rand.Rand, rounds [][]Link) (out []Pair) {
 			if x, ok := m.link[l]; ok {
 				f *= x
 			}
-			out = append(out, Pair{l, 1.5 * f * math.Exp(0.02*rng.NormFloat64()), 12000 / f * math.Exp(0.02*rng.NormFloat64())})
+			out = append(out, Pair{Link: l, Latency: 1.5 * f * math.Exp(0.02*rng.NormFloat64()), Bandwidth: 12000 / f * math.Exp(0.02*rng.NormFloat64())})
 		}
 	}
 	return out
@@ -105,7 +105,7 @@ func TestAHealthyMachineHasNoOutliers(t *testing.T) {
 
 func TestWhatWasNotMeasuredIsCounted(t *testing.T) {
 	nan := math.NaN()
-	r := Analyse(3, []Pair{{Link{0, 1}, nan, nan}, {Link{0, 2}, 1, nan}, {Link{1, 2}, 1, 100}})
+	r := Analyse(3, []Pair{{Link{0, 1}, nan, nan, "no"}, {Link{0, 2}, 1, nan, ""}, {Link{1, 2}, 1, 100, ""}})
 	if r.Failed != 1 || r.Bandwidth != 100 || r.Latency != 1 || len(r.Outliers) != 0 {
 		t.Errorf("%+v", r)
 	}

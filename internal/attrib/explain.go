@@ -17,6 +17,9 @@ type Place struct {
 // startBenchmarks are those that time the start and no messages.
 var startBenchmarks = []string{"init", "startup"}
 
+// wall is the metric of a whole launch, start and messages together.
+const wall = "wall"
+
 // Explain fills the comparison's Facts and Reasons. Reasons that explain a
 // family that differs come first, then in the order of the catalogue.
 func Explain(c *compare.Comparison, places []Place, baseEnv, otherEnv map[string]string) {
@@ -63,7 +66,8 @@ func explained(c compare.Comparison, placement string, s scope) []compare.Family
 	out := []compare.FamilyName{}
 	for _, f := range c.Families {
 		starts := slices.Contains(startBenchmarks, f.Benchmark)
-		if f.Placement == placement && f.Differs() && (s == anything || starts == (s == start)) {
+		whole := f.Metric == wall // has both in it
+		if f.Placement == placement && f.Differs() && (s == anything || whole || starts == (s == start)) {
 			out = append(out, compare.FamilyName{Benchmark: f.Benchmark, Placement: f.Placement, Metric: f.Metric})
 		}
 	}

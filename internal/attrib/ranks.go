@@ -3,6 +3,7 @@ package attrib
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,9 @@ func (e *extractor) probeRanks(text string, src Source) {
 // adds /dev/shm.
 func (e *extractor) places(out Facts) {
 	w := worst{out, map[string]int{}}
-	for _, n := range nodesOf(e.ranks) {
+	nodes := nodesOf(e.ranks)
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[name]
 		w.least(CPUs, len(n.cpus), plural(len(n.cpus), "CPU")+" for "+plural(n.ranks, "rank"), n)
 		w.least(UserNS, -len(n.userNS), strconv.Itoa(len(n.userNS)), n)
 		for kib := range n.shmKiB {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/nearmetal/nearmetal/bench"
@@ -20,7 +21,7 @@ func PlanOf(a store.Arm, c bench.Case) slurm.Plan {
 	p := a.Plan
 	p.Nodes, p.Ranks, p.PerNode = c.Nodes, c.Ranks, c.Ranks/max(c.Nodes, 1)
 	program := c.Program
-	if a.Dir != "" {
+	if a.Dir != "" && !strings.Contains(program, "/") {
 		program = path.Join(a.Dir, program)
 	}
 	p.Program = append([]string{program}, c.Args...)
@@ -55,7 +56,7 @@ func (e *executor) carry(ctx context.Context, l bench.Launch) (*store.Record, be
 	}
 	out := Output{}
 	if run.Exit == 0 && run.Error == "" {
-		if out, err = e.read(rec, c.Suite, l); err != nil {
+		if out, err = e.read(rec, c, run); err != nil {
 			run.Error = err.Error()
 		}
 	}
@@ -94,15 +95,11 @@ const tooLong = "stopped after"
 
 var errTimeout = errors.New("launch took too long")
 
-func (e *executor) read(rec *store.Record, suite string, l bench.Launch) (Output, error) {
-	s, err := FindSuite(suite)
-	if err != nil {
-		return Output{}, err
-	}
+func (e *executor) read(rec *store.Record, c bench.Case, run bench.Run) (Output, error) {
 	if _, err := rec.Stdout.Seek(0, 0); err != nil {
 		return Output{}, err
 	}
-	return s.Read(rec.Stdout, l)
+	return readOutput(rec.Stdout, c, run.Launch, run.End.Sub(run.Start))
 }
 
 func unique(names []string) []string {

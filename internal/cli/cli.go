@@ -51,6 +51,7 @@ func verbs(d Deps) []*cobra.Command {
 		newFetch(d, runFetch),
 		newCompare(d, runCompare),
 		newReport(d, runReport),
+		newScan(d, runScan),
 		newDoctor(d, runDoctor),
 		newTopo(d, runTopo),
 	}
