@@ -64,10 +64,11 @@ static bool parse(int argc, char **argv, struct options *o) {
   return true;
 }
 
-/* local_tasks counts the ranks of this node: SLURM_GTIDS lists them. */
+/* local_tasks counts the ranks of this node: SLURM_GTIDS lists them. Without
+ * Slurm we are alone. */
 static int local_tasks(void) {
   const char *s = getenv("SLURM_GTIDS");
-  if (!s || !*s) return 0;
+  if (!s || !*s) return 1;
   int n = 1;
   for (; *s; s++) n += *s == ',';
   return n;
