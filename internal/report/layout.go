@@ -21,10 +21,21 @@ func (f family) unit() string { return f.cells[0].Unit }
 
 // title names the family without its placement.
 func (f family) title() string {
-	if f.Metric == f.Benchmark {
-		return plain(f.Benchmark)
+	return plain(metricTitle(f.Benchmark, f.Metric))
+}
+
+// metricTitle is "latency", "bw bandwidth (median)", "latency (p99)": a mean
+// goes without saying, as OSU prints it.
+func metricTitle(benchmark, metric string) string {
+	metric, statistic := bench.StatisticOf(metric)
+	title := benchmark
+	if metric != benchmark {
+		title += " " + metric
 	}
-	return plain(f.Benchmark) + " " + plain(f.Metric)
+	if statistic != bench.Mean {
+		title += " (" + statistic + ")"
+	}
+	return title
 }
 
 // placement is what ran on one shape of nodes.

@@ -17,7 +17,7 @@ func bearing(r compare.Reason) string {
 	}
 	var names []string
 	for _, f := range r.Explains {
-		names = append(names, f.Benchmark+" "+f.Metric)
+		names = append(names, metricTitle(f.Benchmark, f.Metric))
 	}
 	return "It can explain: " + strings.Join(names, ", ") + "."
 }
