@@ -14,7 +14,7 @@
 #define SPIN_NS 30000u          /* adaptive: looks on for so long before it sleeps */
 #define IDLE_MS 100             /* longest sleep with nothing to do */
 #define TRICKLES 32             /* sleeps by the clock before one by the queues */
-#define LOOKS 64                /* at queues that stir, before a sleep all the same */
+#define LOOKS 4                 /* at queues that stir, before a sleep all the same */
 #define READ_AT_ONCE 64
 
 static void wake_up(struct group *g)
