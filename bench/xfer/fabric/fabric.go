@@ -129,8 +129,10 @@ type Opened struct {
 type Region struct {
 	Bytes []byte // not from Go's heap
 	Keys  []Key  // of each rail
+	//lint:ignore U1000 the build with cgo uses it
 	group int
-	id    uint32
+	//lint:ignore U1000 the build with cgo uses it
+	id uint32
 }
 
 // Transfer is pages to send. Page k is at Src[k] of Region and goes to Dst[k]
