@@ -227,3 +227,29 @@ func FuzzReadLock(f *testing.F) {
 		}
 	})
 }
+
+// TestReadLockOfARealBuild: what the lock promised is what the log installed.
+func TestReadLockOfARealBuild(t *testing.T) {
+	f, err := os.Open("testdata/small/small.spack.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l, err := ReadLock(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile("testdata/small/build.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range l.Nodes {
+		installed := strings.Contains(string(log), "Successfully installed "+n.Name+"-"+n.Version+"-"+n.Hash)
+		if installed == n.External {
+			t.Errorf("%s: external %v, installed %v", n.Name, n.External, installed)
+		}
+	}
+	if l.Version("zlib") != "1.2.13" || len(l.Nodes) != 5 {
+		t.Error(len(l.Nodes), l.Version("zlib"))
+	}
+}
