@@ -47,7 +47,7 @@ func Faults() []Fault {
 		{Name: "sharens-race", What: "APPTAINER_SHARENS=1 for every task", Prolog: true},
 		{Name: "wrong-arch", What: "/shared/faults/wrong-arch, a root of arm64 programs", Shared: true},
 		{Name: "dead-interface", What: "docker0 with 172.17.0.1, as on every machine with docker"},
-		{Name: "slow-node", What: "a quota of a tenth of a CPU", own: slowNode},
+		{Name: "slow-node", What: "a quota of a twentieth of a CPU", own: slowNode},
 		{Name: "clock-skew", What: "munged two minutes ahead"},
 		{Name: "one-core", What: "every task bound to core 0", Prolog: true},
 		{Name: "nested-mpirun", What: "/shared/faults/nested-mpirun.sh, a job that runs mpirun under srun", Shared: true},

@@ -19,7 +19,7 @@ func slowGroup(id, node string) string {
 	return filepath.Join(cgroupRoot, "cpu", "nearmetal_"+id+"_"+node)
 }
 
-// slowNode gives a node's processes, and those they will start, a tenth of a
+// slowNode gives a node's processes, and those they will start, a twentieth of a
 // CPU (Documentation/admin-guide/cgroup-v1/cpu: cfs_quota_us of cfs_period_us).
 func slowNode(l *Lab, _ context.Context, node string, on bool) error {
 	dir := slowGroup(l.ID(), node)
@@ -37,7 +37,7 @@ func slowNode(l *Lab, _ context.Context, node string, on bool) error {
 		return err
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(dir, "cpu.cfs_period_us"), []byte("20000"), 0o644),
-		os.WriteFile(filepath.Join(dir, "cpu.cfs_quota_us"), []byte("2000"), 0o644))
+		os.WriteFile(filepath.Join(dir, "cpu.cfs_quota_us"), []byte("1000"), 0o644))
 	if err != nil {
 		return err
 	}
