@@ -42,7 +42,7 @@ demo: ## set everything up, run the main job end to end, show the result
 
 test: ## unit, golden, CLI, fuzz seeds, browser, and a real Slurm cluster on this machine
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory unit probe-check enter-check browser lab-test
+	@$(MAKE) --no-print-directory unit probe-check enter-check xfer-check browser lab-test
 
 unit: ## tests that need nothing but Go and a C compiler
 	go test ./...
