@@ -133,7 +133,7 @@ type CPU struct {
 	HugePages     *Fact[int]     `json:"huge_pages,omitempty"`
 	THP           *Fact[string]  `json:"thp,omitempty"`
 	MemTotal      *Fact[uint64]  `json:"mem_total,omitempty"` // bytes
-	SpinMS        *Fact[float64] `json:"spin_ms,omitempty"`   // median wall time of a fixed piece of work
+	SpinMS        *Fact[float64] `json:"spin_ms,omitempty"`   // best wall time of a fixed piece of work, ms
 	SpinBest      *Fact[float64] `json:"spin_best,omitempty"` // its best CPU time, ms
 	SpinCPU       *Fact[float64] `json:"spin_cpu,omitempty"`  // share of that time that we had a CPU, 0 to 1
 }
