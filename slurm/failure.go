@@ -66,6 +66,19 @@ func ReadFailure(r io.Reader) Failure {
 	return f
 }
 
+// ReadAllocation reads what salloc said: Refused is why it gave no allocation.
+func ReadAllocation(r io.Reader) Failure {
+	var f Failure
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() && f.Refused == "" {
+		if line, ok := strings.CutPrefix(s.Text(), "salloc: "); ok {
+			f.Refused, f.Hint = refused("srun: " + line)
+		}
+	}
+	return f
+}
+
 func (f *Failure) notice(line string) {
 	if m := taskEnd.FindStringSubmatch(line); m != nil && f.betterThan(m[3]) {
 		f.Where, f.How = m[2]+" on "+m[1], m[3]

@@ -76,3 +76,18 @@ func FuzzReadFailure(f *testing.F) {
 		got.Sentence(1)
 	})
 }
+
+// The lines are salloc's own, Slurm 24.11.5.
+func TestReadAllocation(t *testing.T) {
+	cases := map[string]string{
+		"salloc: error: Job submit/allocate failed: Invalid partition name specified\n":                         "Job submit/allocate failed: Invalid partition name specified",
+		"salloc: error: Job submit/allocate failed: Requested node configuration is not available\n":            "Job submit/allocate failed: Requested node configuration is not available",
+		"salloc: Granted job allocation 32\nsalloc: Nodes n[1-2] are ready for job\nsrun: error: Unable to x\n": "",
+	}
+	for text, want := range cases {
+		f := ReadAllocation(strings.NewReader(text))
+		if f.Refused != want || want != "" && f.Hint == "" {
+			t.Errorf("%q: %+v", text, f)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,18 +72,24 @@ func Allocate(ctx context.Context, w World, dir *store.Dir, self string, flags [
 	// leaves our bench alone, which would go on to launch into nothing.
 	argv := append([]string{"salloc", "--kill-command=TERM"}, request(dir)...)
 	argv = append(append(argv, resume(self, dir)...), flags...)
-	res, err := w.Runner.Run(ctx, runner.Cmd{Argv: argv, Env: []string{InsideVar + "=1"}, Stdout: out, Stderr: talk, Tied: true})
-	if ctx.Err() != nil {
+	var said bytes.Buffer
+	res, err := w.Runner.Run(ctx, runner.Cmd{Argv: argv, Env: []string{InsideVar + "=1"}, Stdout: out, Stderr: io.MultiWriter(talk, &said), Tied: true})
+	switch {
+	case ctx.Err() != nil:
 		return fail.Exit(fail.Failed) // the bench inside has told what is kept
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("salloc: %w", err)
+	case res.ExitCode == 0:
+		return nil
 	}
-	if res.ExitCode != 0 {
-		return fail.Exit(res.ExitCode)
+	if why := slurm.ReadAllocation(&said); why.Refused != "" {
+		return fail.New(fail.Failed, why.Hint, "%w: %s", ErrRefused, why.Refused)
 	}
-	return nil
+	return fail.Exit(res.ExitCode)
 }
+
+// ErrRefused is an allocation that Slurm did not give: nothing was started.
+var ErrRefused = errors.New("Slurm gave no allocation")
 
 // InsideVar tells a bench that salloc has started that it need not ask again.
 const InsideVar = "NEARMETAL_ALLOCATED"

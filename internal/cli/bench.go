@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,7 +138,11 @@ func runBench(ctx context.Context, d Deps, o BenchOptions) error {
 		if dir.Locked() {
 			return dir.Lock("") // says who holds it
 		}
-		return campaign.Allocate(ctx, w, dir, self, allocateFlags(o), d.Out, d.Err)
+		err := campaign.Allocate(ctx, w, dir, self, allocateFlags(o), d.Out, d.Err)
+		if errors.Is(err, campaign.ErrRefused) && o.Resume == "" {
+			return errors.Join(err, dir.Discard())
+		}
+		return err
 	}
 	return benchHere(ctx, d, w, dir, o)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -217,4 +218,18 @@ func syncDir(path string) error {
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+// Discard removes a run directory in which nothing was started, and nothing
+// else: what is not ours in it stays.
+func (d *Dir) Discard() error {
+	for _, name := range []string{rawName, lockName, manifestName} {
+		if err := os.Remove(filepath.Join(d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // raw/ holds something: keep it all
+		}
+	}
+	if err := os.Remove(d.path); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+		return err
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -295,4 +296,28 @@ func FuzzDecode(f *testing.F) {
 			_ = m.validate()
 		}
 	})
+}
+
+func TestDiscardRemovesOnlyWhatIsOurs(t *testing.T) {
+	d := create(t, 1)
+	if err := d.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(d.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+	kept := create(t, 1)
+	rec, err := kept.Begin(kept.Manifest.Schedule[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rec.Commit(bench.Run{Launch: kept.Manifest.Schedule[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.Discard(); err == nil {
+		t.Error("a run with a launch was discarded")
+	}
+	if _, err := Open(kept.Path()); err != nil {
+		t.Errorf("the kept run: %v", err)
+	}
 }
