@@ -89,7 +89,7 @@ func Allocate(ctx context.Context, w World, dir *store.Dir, self string, flags [
 }
 
 // ErrRefused is an allocation that Slurm did not give: nothing was started.
-var ErrRefused = errors.New("Slurm gave no allocation")
+var ErrRefused = errors.New("no allocation from Slurm")
 
 // InsideVar tells a bench that salloc has started that it need not ask again.
 const InsideVar = "NEARMETAL_ALLOCATED"
