@@ -57,7 +57,7 @@ func TestKilledBenchIsFinished(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	first := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 120 --warmups 0 --native-bin %s -o %s", nearmetal, bin, run)
+	first := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 60 --warmups 0 --native-bin %s -o %s", nearmetal, bin, run)
 	resume := fmt.Sprintf("%s bench --no-compare --resume %s", nearmetal, run)
 	seen := map[string]time.Time{}
 	for i := range 20 {
@@ -79,7 +79,7 @@ func TestKilledBenchIsFinished(t *testing.T) {
 	}
 	c.must(t, "sh", "-c", resume)
 	c.onlyWhole(t, run, seen)
-	if s := c.status(t, run); s.State != "finished" || s.Done != 240 {
+	if s := c.status(t, run); s.State != "finished" || s.Done != 120 {
 		t.Errorf("after --resume: %+v", s)
 	}
 	if d := c.alice(t, nearmetal, "compare", run, "--json"); d.code != 0 && d.code != 3 {
