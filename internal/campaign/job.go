@@ -76,7 +76,7 @@ func Allocate(ctx context.Context, w World, dir *store.Dir, self string, flags [
 	res, err := w.Runner.Run(ctx, runner.Cmd{Argv: argv, Env: []string{InsideVar + "=1"}, Stdout: out, Stderr: io.MultiWriter(talk, &said), Tied: true})
 	switch {
 	case ctx.Err() != nil:
-		return fail.Exit(fail.Failed) // the bench inside has told what is kept
+		return fail.New(fail.Failed, "nearmetal bench --resume "+shellescape.Quote(dir.Path()), "stopped; complete launches are kept")
 	case err != nil:
 		return fmt.Errorf("salloc: %w", err)
 	case res.ExitCode == 0:

@@ -150,10 +150,26 @@ func rmdirTree(dir string) error {
 			return err
 		}
 	}
-	if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("control group %s: %w", dir, err)
+	err = unix.Rmdir(dir)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
 	}
-	return nil
+	killGroup(dir)
+	return fmt.Errorf("control group %s: %w", dir, err)
+}
+
+// killGroup kills what is still in a group of the lab's: a process that a
+// killed up was just starting bears no mark yet, but can be nobody else's.
+func killGroup(dir string) {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for _, field := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && pid != os.Getpid() {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended by itself
+		}
+	}
 }
 
 // memoryMB is nine tenths of the machine's memory in MiB, as each node claims.

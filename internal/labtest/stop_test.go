@@ -25,7 +25,7 @@ func TestStoppedBenchKeepsOnlyWholeLaunches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := c.folder(outer)
 			run := folder + "/run"
-			bench := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 10 --warmups 0 --native-bin %s -o %s", nearmetal, c.shortProbe(t, folder), run)
+			bench := fmt.Sprintf("%s bench mpi -N1 --arms native,native-again --blocks 40 --warmups 0 --native-bin %s -o %s", nearmetal, c.shortProbe(t, folder), run)
 			d := c.alice(t, "bash", "-c", fmt.Sprintf(line, bench, run, stop))
 			if d.code == 0 || !strings.Contains(d.err, "complete launches are kept") {
 				t.Errorf("exit code %d: %s", d.code, d.err)
